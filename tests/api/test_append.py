@@ -309,8 +309,9 @@ def test_text_of_limited_length(tmp_path: Path) -> None:
 def test_nested_char_types_are_not_supported(kind: str, tmp_path: Path) -> None:
     field = pa.field("s", pa.string(), metadata={"__CHAR_VARCHAR_TYPE_STRING": kind})
     table = dr.create_table(tmp_path / "t", pa.schema([field]))
-    with pytest.raises(dr.UnsupportedFeatureError):
+    with pytest.raises(dr.UnsupportedFeatureError) as caught:
         table.append([{"s": "a"}])
+    assert caught.value.code == "rows.expression"
 
 
 def test_types_that_cannot_be_written(tmp_path: Path) -> None:
@@ -387,8 +388,9 @@ def test_columns_are_added_if_requested(mode: str, tmp_path: Path) -> None:
     table = dr.create_table(tmp_path / "t", schema, properties=properties)
     table.append([{"id": 1, "st": {"x": 1}}])
     more = pa.table({"st": [{"y": "a", "x": 2}], "id": [2], "new": [1.5]})
-    with pytest.raises(dr.InvalidArgumentError):
+    with pytest.raises(dr.InvalidArgumentError) as caught:
         table.append(more)
+    assert caught.value.code == "rows.column"
     assert table.append(more, schema_mode="merge").version == 2
     assert table.append([{"id": 3}], schema_mode="merge").version == 3
     result = sorted_rows(table, "id")

@@ -160,8 +160,10 @@ def test_a_timestamp_of_pandas_is_accepted(orders: dr.Table) -> None:
 def test_timestamps_at_the_ends_of_the_calendar(orders: dr.Table, hours: int) -> None:
     zone = datetime.timezone(datetime.timedelta(hours=hours))
     for end in (datetime.datetime.min, datetime.datetime.max):
-        with pytest.raises(dr.VersionNotFoundError):  # in UTC, one of them is out of range
+        # in UTC, one of them is out of range
+        with pytest.raises(dr.VersionNotFoundError) as caught:
             orders.snapshot(timestamp=end.replace(tzinfo=zone))
+        assert caught.value.code == "version.timestamp"
 
 
 SURROGATES: dict[str, Call] = {

@@ -51,8 +51,9 @@ def test_columns_and_filters(fed: dr.Table) -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
         fed.changes(0, columns=["nothing"])
     assert caught.value.code == "columns.unknown"
-    with pytest.raises(dr.InvalidArgumentError):
+    with pytest.raises(dr.InvalidArgumentError) as caught:
         fed.changes(0, filter="nothing = 1")
+    assert caught.value.code == "filter.column"
 
 
 def appends(log: logs.LogBuilder) -> dr.Table:
@@ -301,7 +302,7 @@ def test_changes_are_exported_and_pickled(fed: dr.Table) -> None:
     unpickled = pickle.loads(pickle.dumps(changes))
     assert changed_rows(unpickled) == changed_rows(changes)
     assert "versions 0 to 2" in repr(unpickled)
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match=r"Table\.changes\(\)"):
         dr.Changes()
 
 

@@ -93,8 +93,9 @@ def test_versions_within_the_retention_stay(kind: str, tmp_path: Path) -> None:
     assert not any(name.startswith(f"{first:020}") for name in deleted)
     assert {f"{v:020}.crc" for v in range(first)} < deleted
     assert_readable(log, first)
-    with pytest.raises(dr.VersionNotFoundError):
+    with pytest.raises(dr.VersionNotFoundError) as caught:
         table.snapshot(first - 1)
+    assert caught.value.code == "version.not_found"
     assert table.cleanup_log().files == ()
 
 

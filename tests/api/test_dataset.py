@@ -200,8 +200,9 @@ def test_bypassing_the_methods_of_a_dataset_is_an_error(snapshot: dr.Snapshot) -
     dataset = snapshot.dataset()
     with pytest.raises(FileNotFoundError, match="use the dataset's own methods"):
         pds.Scanner.from_dataset(dataset).to_table()
-    with pytest.raises(dr.UnsupportedFeatureError):
+    with pytest.raises(dr.UnsupportedFeatureError) as caught:
         pds.dataset([dataset, dataset])
+    assert caught.value.code == "dataset.method"
 
 
 def test_an_error_keeps_its_class(tmp_path: Path) -> None:
@@ -209,8 +210,9 @@ def test_an_error_keeps_its_class(tmp_path: Path) -> None:
     snapshot = dr.Table(tmp_path / "t").snapshot()
     for uri in snapshot.file_uris():
         local_path(uri).unlink()
-    with pytest.raises(dr.CorruptTableError):
+    with pytest.raises(dr.CorruptTableError) as caught:
         snapshot.dataset().to_table()
+    assert caught.value.code == "data.missing"
 
 
 def test_duckdb_and_polars_read_a_dataset(snapshot: dr.Snapshot) -> None:

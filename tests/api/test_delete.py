@@ -212,8 +212,9 @@ def test_partitions_of_timestamps_are_the_same_in_every_spelling(tmp_path: Path)
 def test_overwrite_replaces_the_schema(tmp_path: Path) -> None:
     table = filled(tmp_path / "t", {}, [])
     data = pa.table({"new": ["x"], "id": pa.array([1], pa.int64())})
-    with pytest.raises(dr.InvalidArgumentError):
+    with pytest.raises(dr.InvalidArgumentError) as caught:
         table.overwrite(data)
+    assert caught.value.code == "rows.column"
     table.overwrite(data, schema_mode="overwrite")
     assert pa.table(table.snapshot()).to_pylist() == [{"new": "x", "id": 1}]
     for call in (

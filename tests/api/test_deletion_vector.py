@@ -208,7 +208,7 @@ def test_rows_out_of_range_are_refused(rows: Any) -> None:
 
 @pytest.mark.parametrize("rows", [["a"], [1.5], [True], pa.array([1.5]), pa.array(["1"])])
 def test_rows_of_other_types_are_refused(rows: Any) -> None:
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match="rows must be integers"):
         of(rows)
 
 
@@ -244,9 +244,9 @@ def test_construction_comparison_and_repr() -> None:
         dr.DeletionVector()
     vector = of([1])
     assert vector != {1}
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match="unsupported operand"):
         vector | {1}  # type: ignore[operator]
-    with pytest.raises(AttributeError):
+    with pytest.raises(AttributeError, match="more"):
         vector.more = 1  # type: ignore[attr-defined]
     assert -1 not in vector
     assert 1 << 70 not in vector

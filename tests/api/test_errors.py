@@ -171,7 +171,7 @@ def test_arguments_of_other_types(table: dr.Table) -> None:
         table.snapshot().diff(1)  # type: ignore[arg-type]
     with pytest.raises(dr.InvalidArgumentError, match="timedelta but got int"):
         table.vacuum(7)  # type: ignore[arg-type]
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match="'str' object"):
         _ = "1" in dr.DeletionVector.from_rows([1])  # type: ignore[operator]
     with pytest.raises(dr.InvalidArgumentError, match="64-bit"):
         table.append([], txn=("a", 2**70))
@@ -181,8 +181,9 @@ def test_a_snapshot_is_usable_after_an_error(events: logs.LogBuilder) -> None:
     table = dr.Table(events.uri)
     snapshot = table.snapshot()
     logs.write_file(events.table, logs.commit_name(3), b"garbage\n")
-    with pytest.raises(dr.CorruptTableError):
+    with pytest.raises(dr.CorruptTableError) as caught:
         snapshot.update()
+    assert caught.value.code == "commit.json"
     assert snapshot.files().num_rows == 2
 
     logs.write_commit(events.table, 3, [logs.add("e")])

@@ -203,9 +203,20 @@ def test_invalid_filters_are_refused(
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize("filter", [5, {"id": 1}, [5], [("id", "=")], [("id", "=", object())]])
-def test_filters_of_other_types_are_refused(sales: logs.LogBuilder, filter: Any) -> None:
-    with pytest.raises(TypeError):
+@pytest.mark.parametrize(
+    ("filter", "message"),
+    [
+        (5, "but got int"),
+        ({"id": 1}, "but got dict"),
+        ([5], "but got int"),
+        ([("id", "=")], "each tuple of a filter must be"),
+        ([("id", "=", object())], "not object"),
+    ],
+)
+def test_filters_of_other_types_are_refused(
+    sales: logs.LogBuilder, filter: Any, message: str
+) -> None:
+    with pytest.raises(TypeError, match=message):
         dr.Table(sales.uri).snapshot().scan(filter=filter)
 
 

@@ -249,8 +249,10 @@ def test_available_now_excludes_later_commits(log: logs.LogBuilder) -> None:
     assert rows_of(stream) == ALL
 
 
-@pytest.mark.parametrize("kind", [None, "full-delta"])
-def test_commits_missing_from_the_log(tmp_path: Path, kind: Any) -> None:
+@pytest.mark.parametrize(
+    ("kind", "code"), [(None, "version.range"), ("full-delta", "version.not_found")]
+)
+def test_commits_missing_from_the_log(tmp_path: Path, kind: Any, code: str) -> None:
     table = dr.create_table(tmp_path / "t", pa.schema([("id", pa.int64())]))
     for number in range(1, 8):
         table.append([{"id": number}])
@@ -262,8 +264,9 @@ def test_commits_missing_from_the_log(tmp_path: Path, kind: Any) -> None:
     for version in range(6):
         (tmp_path / "t" / "_delta_log" / f"{version:020}.json").unlink()
 
-    with pytest.raises(dr.VersionNotFoundError):
+    with pytest.raises(dr.VersionNotFoundError) as caught:
         list(table.follow(offset=offset, available_now=True, kind=kind))
+    assert caught.value.code == code
 
     def following(**options: Any) -> dr.Follow:
         return table.follow(
@@ -385,7 +388,7 @@ def test_batches_can_be_pickled_and_exported(fed: dr.Table) -> None:
 
 def test_streams_and_batches_have_no_constructor() -> None:
     for cls in (dr.Follow, dr.MicroBatch, dr.ChangeSplit, dr.SnapshotDiff):
-        with pytest.raises(TypeError):
+        with pytest.raises(TypeError, match="create"):
             cls()
 
 

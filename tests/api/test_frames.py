@@ -64,8 +64,9 @@ def test_uris_of_a_shallow_clone_are_those_of_its_source(rows: dr.Table, tmp_pat
     clone = rows.clone(tmp_path / "clone")
     assert clone.snapshot().file_uris() == rows.snapshot().file_uris()
     without_roots = dr.Table(clone.uri)
-    with pytest.raises(dr.CorruptTableError):
+    with pytest.raises(dr.CorruptTableError) as caught:
         without_roots.snapshot().file_uris()
+    assert caught.value.code == "path.escapes_root"
 
 
 def test_the_type_of_filters_is_exported() -> None:

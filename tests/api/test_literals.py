@@ -187,7 +187,7 @@ def test_lone_surrogates_are_refused(rows: dr.Table) -> None:
     [object(), {"a": 1}, datetime.time(1), [[1]], numpy.array([1, 2]), numpy.timedelta64(1, "s")],
 )
 def test_values_of_other_types(value: Any) -> None:
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match=r"must be .*, not"):
         dr.lit(value)
 
 

@@ -401,8 +401,9 @@ def test_a_failure_leaves_no_files(
     broken = root / table.snapshot().files()["path"].to_pylist()[-1]
     broken.write_bytes(broken.read_bytes()[:-9])
     before = parquet_files(root)
-    with pytest.raises(dr.CorruptTableError):
+    with pytest.raises(dr.CorruptTableError) as caught:
         table.optimize(z_order_by=z_order_by)
+    assert caught.value.code == "data.truncated"
     assert parquet_files(root) == before
     assert list(scratch.iterdir()) == []
     assert table.snapshot().version == 4

@@ -40,8 +40,9 @@ def test_a_snapshot_stays_strict(events: logs.LogBuilder) -> None:
     events.checkpoint(version=1)
     data = pickle.dumps(dr.Table(events.uri).snapshot(strict=True))
     (logs.log_dir(events.table) / logs.classic_name(1)).write_bytes(b"no Parquet at all")
-    with pytest.raises(dr.CorruptTableError):
+    with pytest.raises(dr.CorruptTableError) as caught:
         pickle.loads(data).files()
+    assert caught.value.code == "checkpoint.parquet"
 
 
 def test_plain_values(table: dr.Table) -> None:

@@ -75,8 +75,9 @@ def open_slowly(endpoint: str) -> None:
         "allow_http": "true",
         "aws_skip_signature": "true",
     }
-    with pytest.raises(dr.DeltaReplayError):
+    with pytest.raises(dr.DeltaReplayError) as caught:
         dr.Table("s3://bucket/table", options).snapshot()
+    assert caught.value.code == "storage.io"
 
 
 def test_a_callback_is_called_instead(endpoint: str) -> None:

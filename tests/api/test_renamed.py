@@ -143,7 +143,7 @@ def test_a_write_still_returns_its_version() -> None:
         with pytest.warns(DeprecationWarning, match=r"write \.version for its version") as reported:
             assert use()
         assert reported[0].filename == __file__
-    with warned(), pytest.raises(TypeError):
+    with warned(), pytest.raises(TypeError, match="NoneType"):
         range(8)[renamed.WrittenVersion(None, {})]
 
 

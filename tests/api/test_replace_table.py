@@ -178,12 +178,14 @@ def test_rows_of_append_only_tables_stay(tmp_path: Path) -> None:
 
 def test_a_bad_definition_changes_nothing(tmp_path: Path) -> None:
     table = _with_rows(tmp_path / "t")
-    for arguments in (
-        {"partition_columns": ["nothing"]},
-        {"properties": {"delta.appendOnly": "perhaps"}},
+    arguments: dict[str, Any]
+    for arguments, code in (
+        ({"partition_columns": ["nothing"]}, "transaction.partition_columns"),
+        ({"properties": {"delta.appendOnly": "perhaps"}}, "properties.value"),
     ):
-        with pytest.raises(dr.InvalidArgumentError):
+        with pytest.raises(dr.InvalidArgumentError) as caught:
             dr.create_table(tmp_path / "t", OTHER, or_replace=True, **arguments)
+        assert caught.value.code == code
     assert table.snapshot().version == 1
 
 

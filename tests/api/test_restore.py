@@ -119,16 +119,24 @@ def test_by_a_timestamp(tmp_path: Path) -> None:
     append(table, "b", 2)
     assert table.restore(timestamp=timestamp).restored_version == 1
     assert ids(table) == [1]
-    with pytest.raises(dr.VersionNotFoundError):
+    with pytest.raises(dr.VersionNotFoundError) as caught:
         table.restore(timestamp=datetime(1999, 1, 1, tzinfo=timezone.utc))
+    assert caught.value.code == "version.timestamp"
 
 
-@pytest.mark.parametrize("arguments", [{}, {"version": 1, "timestamp": "2026-01-01"}], ids=str)
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        ({}, "argument.range"),
+        ({"version": 1, "timestamp": "2026-01-01"}, "argument.version_and_timestamp"),
+    ],
+)
 def test_exactly_one_of_version_and_timestamp_is_required(
-    arguments: dict[str, Any], tmp_path: Path
+    arguments: dict[str, Any], code: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(dr.InvalidArgumentError):
+    with pytest.raises(dr.InvalidArgumentError) as caught:
         unpartitioned(tmp_path).restore(**arguments)
+    assert caught.value.code == code
 
 
 def test_missing_files_are_refused(tmp_path: Path) -> None:
@@ -156,8 +164,9 @@ def test_a_missing_vector_is_a_missing_file(tmp_path: Path) -> None:
     log.commit(logs.remove("a", deletion_vector=vector))
     (tmp_path / "a").write_bytes(b"x")
     table = dr.Table(log.uri)
-    with pytest.raises(dr.VersionNotFoundError):
+    with pytest.raises(dr.VersionNotFoundError) as caught:
         table.restore(1)
+    assert caught.value.code == "restore.missing_files"
     (tmp_path / "deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin").write_bytes(b"x")
     assert table.restore(1).num_restored_files == 1
     assert len(actions(table, 3)) == 2

@@ -164,7 +164,7 @@ def test_a_stream_of_plain_values_is_refused(table: dr.Table) -> None:
         def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
             return pa.chunked_array([[1]]).__arrow_c_stream__(requested_schema)
 
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match="as a Schema"):
         table.append(Numbers())
     assert table.snapshot().version == 0
 
@@ -337,8 +337,9 @@ def test_values_of_other_classes(column: str, value: Any, stored: Any, tmp_path:
     if column == "n":
         for rows in ([{"p": {"n": value}}], [{"ns": [value]}]):
             if stored is None:
-                with pytest.raises(dr.InvalidArgumentError):
+                with pytest.raises(dr.InvalidArgumentError) as caught:
                     table.append(rows)
+                assert caught.value.code == "rows.type"
             else:
                 table.append(rows)
 

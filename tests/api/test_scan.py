@@ -257,8 +257,9 @@ def test_files_are_read_with_the_first_batch(mixed: logs.LogBuilder) -> None:
     for name in ("part-0.parquet", "part-1.parquet", "part-2.parquet"):
         (mixed.table / name).unlink()
     assert scan.schema.names == ["id", "Name", "day"]
-    with pytest.raises(dr.CorruptTableError):
+    with pytest.raises(dr.CorruptTableError) as raised:
         reader.read_all()
+    assert raised.value.code == "data.missing"
 
 
 def test_a_scan_pickles(mixed: logs.LogBuilder) -> None:

@@ -210,13 +210,21 @@ def test_files_without_columns(table: dr.Table) -> None:
     assert table.snapshot().files(columns=[]).num_columns == 0
 
 
-@pytest.mark.parametrize("columns", [["nothing"], ["path", "PATH"], ["add.path"], ["path", "path"]])
-def test_refuses_unknown_columns(table: dr.Table, columns: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("columns", "code"),
+    [
+        (["nothing"], "columns.unknown"),
+        (["path", "PATH"], "columns.unknown"),
+        (["add.path"], "columns.unknown"),
+        (["path", "path"], "columns.twice"),
+    ],
+)
+def test_refuses_invalid_columns(table: dr.Table, columns: list[str], code: str) -> None:
     snapshot = table.snapshot()
-    with pytest.raises(dr.InvalidArgumentError):
-        snapshot.files(columns=columns)
-    with pytest.raises(dr.InvalidArgumentError):
-        snapshot.file_batches(columns=columns).read_all()
+    for read in (snapshot.files, snapshot.file_batches):
+        with pytest.raises(dr.InvalidArgumentError) as caught:
+            read(columns=columns)
+        assert caught.value.code == code
 
 
 @pytest.mark.parametrize("columns", [b"path", 5, [1]])

@@ -189,5 +189,6 @@ def test_update_verifies_the_new_version(table: Path) -> None:
     plain = dr.Table(str(table)).snapshot()
     planted(table, logs.add("x", partition_values={"d": "x"}, stats="{"))
     assert plain.update().version == flips.LATEST + 1
-    with pytest.raises(dr.CorruptTableError):
+    with pytest.raises(dr.CorruptTableError) as caught:
         old.update()
+    assert caught.value.code == "stats.json"

@@ -47,8 +47,9 @@ def test_creating_a_table_object_reads_nothing(tmp_path: Path) -> None:
     table = dr.Table(path)
 
     assert not path.exists()
-    with pytest.raises(dr.TableNotFoundError):
+    with pytest.raises(dr.TableNotFoundError) as caught:
         table.snapshot()
+    assert caught.value.code == "table.not_found"
     samples.events(path)
     assert table.snapshot().version == LAST, "the missing table is not cached"
 
@@ -91,18 +92,19 @@ def test_is_table(events: logs.LogBuilder, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("uri", "options"),
+    ("uri", "options", "code"),
     [
-        ("ftp://host/table", None),
-        ("s3://bucket/table", {"no_such_option": "1"}),
-        ("s3://bucket/table", {"aws_region": 1}),
-        ("s3://bucket/table", {1: "1"}),
-        (7, None),
+        ("ftp://host/table", None, "uri.scheme"),
+        ("s3://bucket/table", {"no_such_option": "1"}, "options.unknown"),
+        ("s3://bucket/table", {"aws_region": 1}, "argument.type"),
+        ("s3://bucket/table", {1: "1"}, "argument.type"),
+        (7, None, "argument.type"),
     ],
 )
-def test_refuses_invalid_uris_and_options(uri: Any, options: Any) -> None:
-    with pytest.raises(dr.InvalidArgumentError):
+def test_refuses_invalid_uris_and_options(uri: Any, options: Any, code: str) -> None:
+    with pytest.raises(dr.InvalidArgumentError) as caught:
         dr.Table(uri, options)
+    assert caught.value.code == code
 
 
 def test_a_type_error_keeps_the_secret() -> None:
@@ -152,8 +154,9 @@ def test_travels_to_a_timestamp(table: dr.Table, timestamp: Any, version: int) -
 def test_a_timestamp_before_or_after_the_log_has_no_version(
     table: dr.Table, timestamp: str
 ) -> None:
-    with pytest.raises(dr.VersionNotFoundError):
+    with pytest.raises(dr.VersionNotFoundError) as caught:
         table.snapshot(timestamp=timestamp)
+    assert caught.value.code == "version.timestamp"
 
 
 @pytest.mark.parametrize(
@@ -190,7 +193,7 @@ def test_history_is_newest_first(table: dr.Table) -> None:
     assert table.history(1)["version"].to_pylist() == [2]
     assert table.history(0).num_rows == 0
     assert table.history(0).schema == history.schema
-    with pytest.raises(dr.InvalidArgumentError):
+    with pytest.raises(dr.InvalidArgumentError, match="limit is -1"):
         table.history(-1)
 
 
@@ -200,11 +203,12 @@ def test_history_of_a_version(events: logs.LogBuilder) -> None:
         row = table.history().slice(2 - version, 1)
         assert table.history(version=version).to_pylist() == row.to_pylist()
     assert table.history(version=1).schema == table.history().schema
-    with pytest.raises(dr.VersionNotFoundError):
+    with pytest.raises(dr.VersionNotFoundError) as caught:
         table.history(version=3)
-    with pytest.raises(dr.InvalidArgumentError):
+    assert caught.value.code == "version.not_found"
+    with pytest.raises(dr.InvalidArgumentError, match="cannot be combined"):
         table.history(1, version=1)
-    with pytest.raises(dr.InvalidArgumentError):
+    with pytest.raises(dr.InvalidArgumentError, match="version is -1"):
         table.history(version=-1)
     # other versions are not read
     (events.table / "_delta_log" / f"{2:020}.json").write_text("{")
@@ -241,9 +245,10 @@ def test_actions_return_the_log(events: logs.LogBuilder) -> None:
 def test_actions_of_a_range(table: dr.Table) -> None:
     versions = table.actions(1, 1).read_all()["version"].to_pylist()
     assert set(versions) == {1}
-    with pytest.raises(dr.VersionNotFoundError):
+    with pytest.raises(dr.VersionNotFoundError) as caught:
         table.actions(3).read_all()
-    with pytest.raises(dr.InvalidArgumentError):
+    assert caught.value.code == "version.range"
+    with pytest.raises(dr.InvalidArgumentError, match="start is -1"):
         table.actions(-1)
-    with pytest.raises(dr.InvalidArgumentError):
+    with pytest.raises(dr.InvalidArgumentError, match="end is before start"):
         table.actions(2, 1).read_all()

@@ -431,8 +431,9 @@ def test_many_faults_of_one_kind_are_counted(tmp_path: Path) -> None:
 
 
 def test_a_missing_table(tmp_path: Path) -> None:
-    with pytest.raises(dr.TableNotFoundError):
+    with pytest.raises(dr.TableNotFoundError) as caught:
         dr.Table(tmp_path).verify()
+    assert caught.value.code == "table.not_found"
 
 
 def test_equivalent_spellings_are_not_reported(tmp_path: Path) -> None:

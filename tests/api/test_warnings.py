@@ -87,7 +87,7 @@ def test_strict_of_a_table_can_be_overridden(damaged_hint: logs.LogBuilder) -> N
 def test_warnings_may_be_errors(damaged_hint: logs.LogBuilder) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(dr.DeltaReplayWarning):
+        with pytest.raises(dr.DeltaReplayWarning, match="the hint was ignored"):
             dr.Table(damaged_hint.uri).snapshot()
 
 

@@ -111,7 +111,7 @@ def test_a_failed_first_write_leaves_no_files(tmp_path: Path) -> None:
         assert caught.value.code == code
         assert not dr.is_table(path)
         assert files_below(path) == []
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match="not str"):
         dr.write(path, "text")
 
 
@@ -124,8 +124,9 @@ def test_two_first_writes_conflict(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         return commit(self)
 
     monkeypatch.setattr(dr.Transaction, "commit", late)
-    with pytest.raises(dr.CommitConflictError):
+    with pytest.raises(dr.CommitConflictError) as caught:
         dr.write(path, ROWS)
+    assert caught.value.code == "conflict.protocol_changed"
     assert ids(path) == [9]
     assert sum(name.endswith(".parquet") for name in files_below(path)) == 1
 
@@ -136,8 +137,9 @@ def test_a_stream_is_read_once_and_in_full(tmp_path: Path) -> None:
     dr.write(tmp_path / "t", pa.RecordBatchReader.from_batches(schema, batches))
     assert ids(tmp_path / "t") == list(range(20))
     # the nullability of the rows applies to the table
-    with pytest.raises(dr.InvalidArgumentError):
+    with pytest.raises(dr.InvalidArgumentError) as caught:
         dr.write(tmp_path / "t", {"id": [None]})
+    assert caught.value.code == "rows.null"
 
 
 @pytest.mark.parametrize(

@@ -114,10 +114,11 @@ def test_conflicting_commits_raise_an_error(tmp_path: Path) -> None:
     table = created(tmp_path, catalog)
     table.append({"id": [1]})
 
-    with pytest.raises(dr.CommitConflictError), table.transaction("DELETE") as late:
+    with pytest.raises(dr.CommitConflictError) as caught, table.transaction("DELETE") as late:
         late.read()
         late.remove_files(late.snapshot.files())
         table.delete("id = 1")
+    assert caught.value.code == "conflict.delete_read"
 
 
 class LossyCatalog(MemoryCatalog):

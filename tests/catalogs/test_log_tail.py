@@ -70,8 +70,9 @@ def test_ignores_published_files_after_the_newest_version(tmp_path: Path) -> Non
 
     assert managed.table().snapshot().version == 3
     assert paths(managed.table().snapshot()) == files(3)
-    with pytest.raises(dr.VersionNotFoundError):
+    with pytest.raises(dr.VersionNotFoundError) as caught:
         managed.table().snapshot(version=4)
+    assert caught.value.code == "version.not_found"
 
 
 def test_the_commit_of_the_catalog_precedes_the_published_one(tmp_path: Path) -> None:

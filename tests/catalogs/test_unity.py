@@ -114,8 +114,9 @@ def test_a_table_that_cannot_be_registered_does_not_exist(
     with pytest.raises(dr.InvalidArgumentError) as caught:
         dr.create_table(NAME, SCHEMA, catalog=unity)
     assert caught.value.code == "catalog.denied"
-    with pytest.raises(dr.TableNotFoundError):
+    with pytest.raises(dr.TableNotFoundError) as caught:
         unity.locate(NAME)
+    assert caught.value.code == "catalog.no_table"
     dr.create_table(NAME, SCHEMA, catalog=unity)
 
 
@@ -402,11 +403,13 @@ def test_a_token_may_be_a_function_that_is_called_each_time(server: UnityServer)
     tokens = iter(["first", "second"])
     server.tokens = {"first"}
     catalog = UnityCatalog(server.uri, lambda: next(tokens))
-    with pytest.raises(dr.TableNotFoundError):
+    with pytest.raises(dr.TableNotFoundError) as caught:
         catalog.locate(NAME)
+    assert caught.value.code == "catalog.no_table"
     server.tokens = {"second"}
-    with pytest.raises(dr.TableNotFoundError):
+    with pytest.raises(dr.TableNotFoundError) as caught:
         catalog.locate(NAME)
+    assert caught.value.code == "catalog.no_table"
 
 
 def test_redirects_are_not_followed(server: UnityServer, unity: UnityCatalog) -> None:

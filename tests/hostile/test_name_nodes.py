@@ -65,6 +65,7 @@ def test_requests_to_invalid_name_nodes_time_out(answer: Callable[[socket.socket
         with pytest.raises(dr.StorageError) as raised:
             table.snapshot()
         assert "no response within 300ms" in str(raised.value)
-        with pytest.raises(dr.StorageError):
+        with pytest.raises(dr.StorageError) as raised:
             table.append({"id": [1]})
+        assert raised.value.code == "storage.io"
         assert time.monotonic() - began < 20

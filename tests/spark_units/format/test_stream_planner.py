@@ -134,8 +134,9 @@ def test_a_start_at_the_latest_version_reads_new_commits(
 
 def test_a_start_after_the_latest_version(table: dr.Table) -> None:
     run = Run(table, [], startingVersion="9")
-    with pytest.raises(dr.VersionNotFoundError):
+    with pytest.raises(dr.VersionNotFoundError) as caught:
         run.plan()
+    assert caught.value.code == "changes.start"
     assert run.ends == []
 
 
@@ -156,8 +157,9 @@ def test_commits_that_are_not_tolerated(log: logs.LogBuilder, table: dr.Table) -
     with pytest.raises(dr.UnsupportedFeatureError) as caught:
         run.all()
     assert caught.value.code == "follow.deletes"
-    with pytest.raises(dr.UnsupportedFeatureError):
+    with pytest.raises(dr.UnsupportedFeatureError) as caught:
         Run(table, run.ends[:1], maxFilesPerTrigger="1").restarted().plan()
+    assert caught.value.code == "follow.deletes"
     tolerant = Run(table, run.ends, ignoreDeletes="true").restarted()
     assert tolerant.all()[1:] == [[]]
     grow(log, 4)
