@@ -73,7 +73,7 @@ def test_optimizes_by_z_order(spark: Any, tmp_path: Path, where: str | None) -> 
     with pytest.raises(dr.InvalidArgumentError) as caught:
         optimizer.executeZOrderBy(["p"])
     assert caught.value.code == "optimize.z_order"
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match="Z-order columns must be str"):
         optimizer.executeZOrderBy([1])  # type: ignore[list-item]
 
 
@@ -83,8 +83,9 @@ def test_generates_manifests(spark: Any, tmp_path: Path) -> None:
     table.generate("SYMLINK_format_manifest")
     manifest = tmp_path / "t" / "_symlink_format_manifest" / "manifest"
     assert len(manifest.read_text().splitlines()) == table._table.snapshot().num_files == 4
-    with pytest.raises(dr.InvalidArgumentError):
+    with pytest.raises(dr.InvalidArgumentError) as caught:
         table.generate("another")
+    assert caught.value.code == "generate.mode"
 
 
 def test_vacuums(spark: Any, tmp_path: Path) -> None:
@@ -94,8 +95,9 @@ def test_vacuums(spark: Any, tmp_path: Path) -> None:
     assert table.vacuum().columns == []
     table.vacuum(1000)  # integers, too
     assert unknown.exists()
-    with pytest.raises(dr.InvalidArgumentError):
+    with pytest.raises(dr.InvalidArgumentError) as caught:
         table.vacuum(0.0)
+    assert caught.value.code == "vacuum.retention"
     with conf(spark, spark__databricks__delta__retentionDurationCheck__enabled="false"):
         assert table.vacuum(0.0).collect() == []
     assert not unknown.exists()

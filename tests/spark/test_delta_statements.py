@@ -34,7 +34,7 @@ def test_deletes(table: DeltaTable) -> None:
     assert rows_of(table.toDF()) == ROWS[3:]
     table.delete()
     assert rows_of(table.toDF()) == []
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match="not int"):
         table.delete(condition=1)  # type: ignore[arg-type]
 
 

@@ -222,10 +222,12 @@ def test_adds_and_drops_features(table: DeltaTable) -> None:
         for wrong in (12345, [12345], {}, []):
             with pytest.raises(ValueError, match="featureName needs to be a string"):
                 call(wrong)  # type: ignore[arg-type]
-        with pytest.raises(dr.InvalidArgumentError):
+        with pytest.raises(dr.InvalidArgumentError) as caught:
             call("no_such_feature")
-    with pytest.raises(dr.InvalidArgumentError):
+        assert caught.value.code == "protocol.unknown_feature"
+    with pytest.raises(dr.InvalidArgumentError) as caught:
         table.dropFeatureSupport("deletionVectors")
+    assert caught.value.code == "protocol.feature_absent"
     for wrong in (12345, [12345], {}, []):
         with pytest.raises(ValueError, match="truncateHistory needs to be a boolean"):
             table.dropFeatureSupport("deletionVectors", wrong)  # type: ignore[arg-type]
@@ -275,8 +277,9 @@ def test_a_timestamp_is_in_the_time_zone_of_the_session(
 ) -> None:
     table, at = overwritten
     with conf(table.toDF().sparkSession, spark__sql__session__timeZone="Asia/Tokyo"):
-        with pytest.raises(dr.VersionNotFoundError):
+        with pytest.raises(dr.VersionNotFoundError) as caught:
             table.restoreToTimestamp(at.strftime("%Y-%m-%d %H:%M:%S.%f"))
+        assert caught.value.code == "version.timestamp"
         in_tokyo = at.astimezone(ZoneInfo("Asia/Tokyo"))
         table.restoreToTimestamp(in_tokyo.strftime("%Y-%m-%d %H:%M:%S.%f"))
     assert rows_of(table.toDF()) == [("a", 1), ("b", 2)]

@@ -183,8 +183,9 @@ def test_an_error_comes_back_from_an_executor(spark: Any, tmp_path: Path) -> Non
     for sidecar in sidecars:
         sidecar.write_bytes(b"PAR1 not a footer PAR1")
     frame = dr_spark.files(spark, log.uri, reconcile="driver")
-    with pytest.raises(dr.CorruptTableError):
+    with pytest.raises(dr.CorruptTableError) as caught:
         dr_spark.files(spark, log.uri)
+    assert caught.value.code == "checkpoint.parquet"
     with pytest.raises(Exception, match=r"CorruptTableError.*Parquet") as caught:
         frame.collect()
     assert any(sidecar.name in str(caught.value) for sidecar in sidecars)
@@ -216,9 +217,12 @@ def test_arguments_are_checked_on_the_driver(spark: Any, tmp_path: Path) -> None
     with pytest.raises(dr.InvalidArgumentError) as caught:
         dr_spark.files(spark, log.uri, reconcile="here")  # type: ignore[arg-type]
     assert caught.value.code == "argument.reconcile"
-    with pytest.raises(dr.InvalidArgumentError):
+    with pytest.raises(dr.InvalidArgumentError) as caught:
         dr_spark.files(spark, log.uri, columns=["nothing"])
-    with pytest.raises(dr.InvalidArgumentError):
+    assert caught.value.code == "columns.unknown"
+    with pytest.raises(dr.InvalidArgumentError) as caught:
         dr_spark.files(spark, log.uri, filter="nothing > 1")
-    with pytest.raises(dr.TableNotFoundError):
+    assert caught.value.code == "filter.column"
+    with pytest.raises(dr.TableNotFoundError) as caught:
         dr_spark.files(spark, tmp_path / "nowhere")
+    assert caught.value.code == "table.not_found"

@@ -216,8 +216,9 @@ def test_a_default_cannot_extend_the_statement(spark: Any, tmp_path: Path) -> No
     secret.write_text("hunter2\n")
     text = f"'x')) UNION ALL SELECT 77, max(value) FROM text.`{secret}` -- "
     path = table(tmp_path / "t", field(CURRENT_DEFAULT=text))
-    with pytest.raises(dr.UnsupportedFeatureError):
+    with pytest.raises(dr.UnsupportedFeatureError) as caught:
         dr_spark.sql(spark, f"INSERT INTO delta.`{path}` VALUES (1, DEFAULT)")
+    assert caught.value.code == "spark.expression"
     # Spark itself would substitute the environment variable
     path = table(tmp_path / "variable", field(CURRENT_DEFAULT="'${env:PATH} {x} it\\'s'"))
     dr_spark.write(spark.range(1), path)

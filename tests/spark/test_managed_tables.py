@@ -65,8 +65,9 @@ def test_maintenance_that_a_managed_table_allows(
     with pytest.raises(dr.UnsupportedFeatureError) as caught:
         dr_spark.vacuum(spark, table, dry_run=False)
     assert caught.value.code == "catalog.maintenance"
-    with pytest.raises(dr.UnsupportedFeatureError):
+    with pytest.raises(dr.UnsupportedFeatureError) as caught:
         dr_spark.optimize(spark, table)
+    assert caught.value.code == "catalog.maintenance"
     assert latest(server) == 2
 
 

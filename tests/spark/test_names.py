@@ -71,8 +71,9 @@ def test_rejects_views_and_unknown_names(spark: Any) -> None:
     with pytest.raises(dr.TableNotFoundError) as caught:
         dr_spark.read(spark, "a_view")
     assert caught.value.code == "name.not_delta"
-    with pytest.raises(dr.TableNotFoundError):
+    with pytest.raises(dr.TableNotFoundError) as caught:
         dr_spark.read(spark, "named.nothing")
+    assert caught.value.code == "table.not_found"
 
 
 @pytest.mark.parametrize("mode", ["append", "overwrite", "error", "ignore"])

@@ -281,8 +281,9 @@ def test_bad_input_changes_nothing(
 
 def test_the_table_must_exist(spark: Any, tmp_path: Path) -> None:
     """As in delta-spark, whose error says that the path does not exist."""
-    with pytest.raises(dr.TableNotFoundError):
+    with pytest.raises(dr.TableNotFoundError) as caught:
         dr_spark.write(spark.range(1), tmp_path / "t", mode="overwrite", replace_using=["id"])
+    assert caught.value.code == "table.not_found"
 
 
 def test_rejects_an_append_only_table(spark: Any, tmp_path: Path) -> None:

@@ -136,8 +136,9 @@ def test_a_merge_adds_columns(spark: Any, tmp_path: Path, target: str) -> None:
 def test_vacuums(spark: Any, tmp_path: Path, target: str) -> None:
     write_table(spark, tmp_path / "t")
     old = {path.name for path in (tmp_path / "t").rglob("*.parquet")}
-    with pytest.raises(dr.InvalidArgumentError):
+    with pytest.raises(dr.InvalidArgumentError) as caught:
         dr_spark.sql(spark, f"VACUUM {target} RETAIN 0 HOURS")
+    assert caught.value.code == "vacuum.retention"
     assert rows_of(dr_spark.sql(spark, f"VACUUM {target} RETAIN 200 HOURS DRY RUN")) == []
     with conf(spark, spark__databricks__delta__retentionDurationCheck__enabled="false"):
         dry = rows_of(dr_spark.sql(spark, f"VACUUM {target} RETAIN 0 HOURS DRY RUN"))
@@ -236,8 +237,9 @@ def test_clones(spark: Any, tmp_path: Path, target: str) -> None:
     # the clone refers to files of the other table, which ``allowed_roots`` must name
     clone = dr.Table(tmp_path / "u", allowed_roots=[tmp_path / "t"])
     assert rows_of(DeltaTable.forPath(spark, clone).toDF()) == ROWS
-    with pytest.raises(dr.CorruptTableError):
+    with pytest.raises(dr.CorruptTableError) as caught:
         DeltaTable.forName(spark, copy).toDF()
+    assert caught.value.code == "path.escapes_root"
     write_table(spark, tmp_path / "t", [("z", 0)])
     dr_spark.sql(spark, f"CREATE TABLE IF NOT EXISTS {copy} SHALLOW CLONE {target}")
     assert rows_of(DeltaTable.forPath(spark, clone).toDF()) == ROWS
@@ -323,8 +325,9 @@ def test_renames_the_entry_in_the_catalog(
     dr_spark.sql(spark, f"ALTER TABLE {target} RENAME TO {target}_renamed")
     try:
         assert rows_of(DeltaTable.forName(spark, f"{target}_renamed").toDF()) == ROWS
-        with pytest.raises(dr.TableNotFoundError):
+        with pytest.raises(dr.TableNotFoundError) as caught:
             DeltaTable.forName(spark, target)
+        assert caught.value.code == "name.not_delta"
     finally:
         spark.sql(f"DROP TABLE {target}_renamed")
 

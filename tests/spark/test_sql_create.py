@@ -237,8 +237,9 @@ def test_creates_a_table_like_another(spark: Any, tmp_path: Path, name: str, tex
     reported = dr_spark.sql(spark, named(like, tmp_path / "ours"))
     assert (reported.columns, reported.collect()) == ([], [])
     assert state(tmp_path / "ours")[:-1] == state(tmp_path / "theirs")[:-1]
-    with pytest.raises(dr.InvalidArgumentError):
+    with pytest.raises(dr.InvalidArgumentError) as caught:
         dr_spark.sql(spark, named(like, tmp_path / "ours"))
+    assert caught.value.code == "table.exists"
     again = like.replace("TABLE {t}", "TABLE IF NOT EXISTS {t}")
     dr_spark.sql(spark, named(again, tmp_path / "ours"))
     assert dr.Table(tmp_path / "ours").snapshot().version == 0
@@ -415,10 +416,14 @@ def test_conflicts_with_another_writer(
         dr.write(path, {"id": [7]})
         return write(self, outgoing)
 
-    for how in ("CREATE", "CREATE OR REPLACE"):
+    for how, code in (
+        ("CREATE", "conflict.protocol_changed"),
+        ("CREATE OR REPLACE", "conflict.append"),
+    ):
         monkeypatch.setattr(StagedWrite, "write", late)
-        with pytest.raises(dr.CommitConflictError):
+        with pytest.raises(dr.CommitConflictError) as caught:
             dr_spark.sql(spark, f"{how} {text}")
+        assert caught.value.code == code
         assert {row[0] for row in rows(spark, path)} == {7}
         written = {item.name for item in path.glob("*.parquet")} | {
             item.name for item in path.glob("*/*.parquet")

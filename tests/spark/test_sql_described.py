@@ -80,5 +80,6 @@ def test_bad_input(spark: Any, tables: dict[str, str], text: str, code: str) -> 
     with pytest.raises(dr.InvalidArgumentError) as caught:
         run_here(spark, text.format(tables["path"]))
     assert caught.value.code == code
-    with pytest.raises(dr.TableNotFoundError):
+    with pytest.raises(dr.TableNotFoundError) as caught:
         run_here(spark, f"DESCRIBE {tables['path'][:-1]}/nowhere`")
+    assert caught.value.code == "table.not_found"

@@ -240,8 +240,9 @@ def test_rows_are_cached(spark: Any, tmp_path: Path, target: str, name: str) -> 
     assert fetch(spark, f"SELECT * FROM {target}") == ROWS[1:]
     for statement in ("REFRESH TABLE", "UNCACHE TABLE", "UNCACHE TABLE IF EXISTS"):
         assert fetch(spark, f"{statement} {target}") == []
-    with pytest.raises(dr.TableNotFoundError):
+    with pytest.raises(dr.TableNotFoundError) as caught:
         dr_spark.sql(spark, f"REFRESH TABLE delta.`{tmp_path / 'none'}`")
+    assert caught.value.code == "table.not_found"
 
 
 def test_changes_are_read_by_functions(spark: Any, tmp_path: Path, name: str) -> None:

@@ -152,10 +152,12 @@ def test_rejects_invalid_queries(spark: Any, tmp_path: Path, target: str) -> Non
     with pytest.raises(dr.UnsupportedFeatureError) as caught:
         dr_spark.sql(spark, f"CREATE VIEW kept AS SELECT * FROM {target}")
     assert caught.value.code == "sql.view"
-    with pytest.raises(dr.TableNotFoundError):
+    with pytest.raises(dr.TableNotFoundError) as caught:
         dr_spark.sql(spark, f"SELECT * FROM delta.`{tmp_path / 'nowhere'}`")
-    with pytest.raises(dr.VersionNotFoundError):
+    assert caught.value.code == "table.not_found"
+    with pytest.raises(dr.VersionNotFoundError) as caught:
         dr_spark.sql(spark, f"SELECT * FROM {target} VERSION AS OF 9")
+    assert caught.value.code == "version.not_found"
 
 
 #: Queries with conditions, which may skip files or must not; {t} and {u} are the tables.

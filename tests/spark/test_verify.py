@@ -114,5 +114,6 @@ def test_has_the_findings_of_table_verify(
 
 
 def test_rejects_a_directory_without_a_table(spark: Any, tmp_path: Path) -> None:
-    with pytest.raises(dr.TableNotFoundError):
+    with pytest.raises(dr.TableNotFoundError) as caught:
         dr_spark.verify(spark, tmp_path)
+    assert caught.value.code == "table.not_found"

@@ -374,8 +374,9 @@ def test_an_overwrite_conflicts_with_a_concurrent_write(spark: Any, tmp_path: Pa
     old = dr.Table(path).snapshot()
     dr_spark.write(rows, path)
     before = directories(path)
-    with pytest.raises(dr.CommitConflictError):
+    with pytest.raises(dr.CommitConflictError) as caught:
         dr_spark.write(rows, old, mode="overwrite")
+    assert caught.value.code == "conflict.append"
     assert directories(path) == before
 
 

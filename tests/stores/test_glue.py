@@ -158,8 +158,9 @@ def test_a_link_is_followed(table: str) -> None:
     assert glue.locate("sales.link") == glue.locate("sales.target")
 
     target["Region"] = "eu-west-1"
-    with pytest.raises(dr.TableNotFoundError):
+    with pytest.raises(dr.TableNotFoundError) as caught:
         glue.locate("sales.link")
+    assert caught.value.code == "catalog.no_table"
     client = boto3.client("glue", region_name="eu-west-1")
     client.create_database(DatabaseInput={"Name": "sales"})
     entry = {"Name": "target", "StorageDescriptor": {"Location": table}, "Parameters": SPARK}

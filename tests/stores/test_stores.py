@@ -54,8 +54,9 @@ def test_committed_files_are_read(store: Store) -> None:
 
 
 def test_missing_objects_are_reported(store: Store) -> None:
-    with pytest.raises(dr.TableNotFoundError):
+    with pytest.raises(dr.TableNotFoundError) as caught:
         dr.Table(f"{store.root}/nowhere", store.options).snapshot()
+    assert caught.value.code == "table.not_found"
     table = create(store, "missing")
     with table.transaction() as transaction:
         transaction.add("gone.parquet", size=100)
@@ -93,8 +94,9 @@ def test_the_log_is_cleaned_up(store: Store) -> None:
     again = dr.Table(table.uri, store.options).snapshot(strict=True)
     assert sorted(again.scan().to_arrow()["id"].to_pylist()) == [0, 1, 2, 3]
     if expected:
-        with pytest.raises(dr.VersionNotFoundError):
+        with pytest.raises(dr.VersionNotFoundError) as caught:
             table.snapshot(version=1)
+        assert caught.value.code == "version.not_found"
 
 
 def make_older(store: Store, table: str, age: timedelta, versions: Iterable[int]) -> bool:
@@ -128,8 +130,9 @@ def test_a_feature_is_dropped_with_its_history(store: Store) -> None:
         table.drop_feature("deletionVectors", truncate_history=True)
         after = dr.Table(table.uri, store.options).snapshot(verify=True)
         assert "deletionVectors" not in (after.protocol.reader_features or ())
-        with pytest.raises(dr.VersionNotFoundError):
+        with pytest.raises(dr.VersionNotFoundError) as caught:
             table.snapshot(version=2)
+        assert caught.value.code == "version.not_found"
     assert sorted(table.snapshot().scan().to_arrow()["id"].to_pylist()) == [1, 3]
 
 
