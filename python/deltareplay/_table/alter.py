@@ -31,8 +31,11 @@ class Altering(TableLocation):
             The new version.
 
         Raises:
-            InvalidArgumentError: A property does not exist, or its value is invalid.
-            UnsupportedFeatureError: This release cannot write a required feature.
+            InvalidArgumentError: A property does not exist (``properties.unknown``), its value is
+                invalid (``properties.value``), or an existing table cannot change to it
+                (``alter.column_mapping``, ``alter.constraint``).
+            UnsupportedFeatureError: This release cannot write a required feature
+                (``protocol.writer_features``).
 
         >>> table.set_properties({"delta.appendOnly": "true"})
         3
@@ -50,7 +53,7 @@ class Altering(TableLocation):
             The new version.
 
         Raises:
-            InvalidArgumentError: A property is not set.
+            InvalidArgumentError: A property is not set (``alter.property_absent``).
 
         >>> table.unset_properties(["delta.appendOnly"], if_exists=True)
         3
@@ -69,8 +72,8 @@ class Altering(TableLocation):
             The new version.
 
         Raises:
-            InvalidArgumentError: A column is not nullable, its type is not supported, or its name
-                exists; the parent is not a struct.
+            InvalidArgumentError: A column is not nullable, or its name exists, or the parent is not
+                a struct (``alter.column``); its type is not supported (``schema.arrow_type``).
 
         >>> import pyarrow as pa
         >>> table.add_columns(pa.schema([("place", pa.struct([("city", pa.string())]))]))
@@ -92,8 +95,9 @@ class Altering(TableLocation):
             The new version.
 
         Raises:
-            InvalidArgumentError: There is no such column, or another has the new name; the table
-                has no column mapping, or a constraint uses the column.
+            InvalidArgumentError: There is no such column, another has the new name, or a constraint
+                uses the column (``alter.column``); the table has no column mapping
+                (``alter.column_mapping``).
 
         >>> version = table.set_properties({"delta.columnMapping.mode": "name"})
         >>> table.rename_column("id", "number")
@@ -111,8 +115,9 @@ class Altering(TableLocation):
             The new version.
 
         Raises:
-            InvalidArgumentError: As ``rename_column``; or the table is partitioned or clustered by
-                it, or it is the last one of the table or of its struct.
+            InvalidArgumentError: As ``rename_column``; the table is partitioned by it, or it is the
+                last one of the table or of its struct (``alter.column``); or the table is clustered
+                by it (``alter.clustering``).
 
         >>> import pyarrow as pa
         >>> version = table.set_properties({"delta.columnMapping.mode": "name"})
@@ -134,7 +139,7 @@ class Altering(TableLocation):
             The new version.
 
         Raises:
-            InvalidArgumentError: There is no such column.
+            InvalidArgumentError: There is no such column (``alter.column``).
 
         >>> table.set_comment("one row an event")
         3
@@ -153,8 +158,9 @@ class Altering(TableLocation):
             The new version.
 
         Raises:
-            InvalidArgumentError: There is no such feature.
-            UnsupportedFeatureError: This release cannot write the feature.
+            InvalidArgumentError: There is no such feature (``protocol.unknown_feature``).
+            UnsupportedFeatureError: This release cannot write the feature
+                (``protocol.writer_features``).
 
         >>> table.add_feature("domainMetadata")
         3
@@ -175,8 +181,9 @@ class Altering(TableLocation):
             The new version.
 
         Raises:
-            InvalidArgumentError: There is no such column, its type cannot be widened to this one,
-                type widening is off, or a constraint uses the column.
+            InvalidArgumentError: There is no such column, or a constraint uses it
+                (``alter.column``); its type cannot be widened to this one, or type widening is off
+                (``alter.type_widening``).
 
         >>> import pyarrow as pa
         >>> version = table.add_columns(pa.schema([("amount", pa.int32())]))
@@ -207,9 +214,10 @@ class Altering(TableLocation):
             The new version.
 
         Raises:
-            InvalidArgumentError: There is no such column, or it is an identity column; the table
-                lacks the feature ``allowColumnDefaults``; the expression cannot be evaluated, or
-                its value does not fit.
+            InvalidArgumentError: There is no such column, or it is an identity column
+                (``alter.column``); the table lacks the feature ``allowColumnDefaults``, the
+                expression cannot be evaluated, or its value does not fit
+                (``alter.column_default``).
 
         >>> version = table.add_feature("allowColumnDefaults")
         >>> table.set_default("id", "10 + 1")
@@ -227,7 +235,8 @@ class Altering(TableLocation):
             The new version.
 
         Raises:
-            InvalidArgumentError: There is no such column, or it is an identity column.
+            InvalidArgumentError: There is no such column, or it is an identity column
+                (``alter.column``).
 
         >>> table.drop_not_null("id")
         3
@@ -247,7 +256,7 @@ class Altering(TableLocation):
             The new version.
 
         Raises:
-            InvalidArgumentError: There is no such column.
+            InvalidArgumentError: There is no such column (``alter.column``).
 
         >>> import pyarrow as pa
         >>> version = table.add_columns(pa.schema([("note", pa.string())]))
@@ -270,8 +279,9 @@ class Altering(TableLocation):
             The new version.
 
         Raises:
-            InvalidArgumentError: The name exists, the expression cannot be evaluated, or a row
-                breaks it: the message has the first such row.
+            InvalidArgumentError: The name exists (``alter.constraint``), the expression cannot be
+                evaluated (``filter.column``, ``filter.syntax``, ``formula.unsupported``), or a row
+                breaks it (``alter.constraint_broken``): the message has the first such row.
             CommitConflictError: Rows were added in the meantime, which were not checked.
 
         >>> table.add_constraint("id_is_positive", "id > 0")
@@ -290,7 +300,7 @@ class Altering(TableLocation):
             The new version, or the current version if nothing changed.
 
         Raises:
-            InvalidArgumentError: There is no such constraint.
+            InvalidArgumentError: There is no such constraint (``alter.constraint``).
 
         >>> version = table.add_constraint("id_is_positive", "id > 0")
         >>> table.drop_constraint("id_is_positive")
@@ -309,7 +319,8 @@ class Altering(TableLocation):
             The new version.
 
         Raises:
-            InvalidArgumentError: The table is partitioned, or a column does not qualify.
+            InvalidArgumentError: The table is partitioned, or a column does not qualify
+                (``alter.clustering``); or there is no such column (``alter.column``).
 
         >>> import deltareplay as dr
         >>> unpartitioned = dr.create_table("memory://clustered", table.snapshot().schema)
@@ -344,11 +355,12 @@ class Altering(TableLocation):
             The new version.
 
         Raises:
-            InvalidArgumentError: The table has no such feature, still uses it, or has another that
-                depends on it; a column has a name that needs mapping; versions that need it are too
-                young to be deleted (``alter.feature_in_history``: the message has the time to call
-                again).
-            UnsupportedFeatureError: This release cannot drop the feature.
+            InvalidArgumentError: The table has no such feature (``protocol.feature_absent``), still
+                uses it (``alter.feature_in_use``), or has another that depends on it
+                (``protocol.feature_required``); a column has a name that needs mapping
+                (``transaction.column_name``); versions that need it are too young to be deleted
+                (``alter.feature_in_history``: the message has the time to call again).
+            UnsupportedFeatureError: This release cannot drop the feature (``alter.drop_feature``).
             CommitConflictError: Another writer changed rows in the meantime. What was done so far
                 stays; call it again.
 

@@ -69,14 +69,17 @@ class Cloning(TableLocation):
         Raises:
             InvalidArgumentError: The target exists (``table.exists``); one table is inside the
                 other (``clone.target``); both ``version`` and ``timestamp`` are passed
-                (``argument.version_and_timestamp``); or a property is invalid.
-            VersionNotFoundError: There is no such version.
+                (``argument.version_and_timestamp``); or a property is invalid
+                (``properties.unknown``, ``properties.value``).
+            VersionNotFoundError: There is no such version (``version.not_found``,
+                ``version.timestamp``).
             CorruptTableError: A file to copy has a different size than in the log (``clone.size``),
                 or a path in the log is invalid.
             UnsupportedFeatureError: A shallow clone on another store (``clone.store``); or the
-                table has a feature that this release cannot write.
+                table has a feature that this release cannot write (``protocol.writer_features``).
             CommitConflictError: Another writer created or changed the target.
-            CommitStateUnknownError: It is unknown whether the storage took the commit.
+            CommitStateUnknownError: It is unknown whether the storage took the commit
+                (``commit.unknown``).
             StorageError: The storage failed otherwise; nothing was committed.
 
         >>> clone = rows.clone(rows.uri + "-clone")

@@ -49,10 +49,12 @@ def convert(
         InvalidArgumentError: There are no files (``convert.no_files``); a name is not UTF-8, or a
             pipe or a link does not lead to a file (``convert.path``); directories do not match
             ``partition_schema`` (``convert.partition``); a column has different types in different
-            files (``convert.schema``); or a column or a property is invalid. The error names the
-            file.
+            files (``convert.schema``); or a column (``schema.arrow_type``,
+            ``transaction.column_name``) or a property (``properties.unknown``,
+            ``properties.value``) is invalid. The error names the file.
         CorruptTableError: A file is not a Parquet file (``data.footer``); the message names it.
-        UnsupportedFeatureError: A property requires a feature that this release cannot write.
+        UnsupportedFeatureError: A property requires a feature that this release cannot write
+            (``protocol.writer_features``).
         StorageError: The storage failed.
 
     >>> import pyarrow.parquet, tempfile

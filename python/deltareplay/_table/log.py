@@ -162,8 +162,10 @@ class MaintainingLog(TableLocation):
             The checkpoint.
 
         Raises:
-            InvalidArgumentError: V2 was requested, but the table does not have the feature.
-            UnsupportedFeatureError: The table has a feature that this release cannot write.
+            InvalidArgumentError: V2 was requested, but the table does not have the feature
+                (``checkpoint.layout``).
+            UnsupportedFeatureError: The table has a feature that this release cannot write
+                (``protocol.writer_features``).
 
         Source: Delta protocol, "Checkpoints".
 
@@ -183,7 +185,8 @@ class MaintainingLog(TableLocation):
             False if the checksum already exists; it is left unchanged.
 
         Raises:
-            UnsupportedFeatureError: The table has a feature that this release cannot write.
+            UnsupportedFeatureError: The table has a feature that this release cannot write
+                (``protocol.writer_features``).
 
         Source: Delta protocol, "Version Checksum File".
 
@@ -206,9 +209,11 @@ class MaintainingLog(TableLocation):
             The compacted file. An existing file of the same range stays.
 
         Raises:
-            InvalidArgumentError: The range has fewer than two commits.
-            VersionNotFoundError: The log does not have all commits of the range.
-            UnsupportedFeatureError: The table has a feature that this release cannot write.
+            InvalidArgumentError: The range has fewer than two commits (``compaction.range``).
+            VersionNotFoundError: The log does not have all commits of the range
+                (``version.range``).
+            UnsupportedFeatureError: The table has a feature that this release cannot write
+                (``protocol.writer_features``).
 
         Source: Delta protocol, "Log Compaction Files".
 
@@ -234,7 +239,8 @@ class MaintainingLog(TableLocation):
             The files that were deleted, or would be.
 
         Raises:
-            UnsupportedFeatureError: The table has a feature that this release cannot write.
+            UnsupportedFeatureError: The table has a feature that this release cannot write
+                (``protocol.writer_features``).
             StorageError: A file cannot be deleted. Older files are deleted; the table opens as
                 before.
 
@@ -262,7 +268,7 @@ class MaintainingLog(TableLocation):
         and without each of them.
 
         Raises:
-            TableNotFoundError: There is no Delta table.
+            TableNotFoundError: There is no Delta table (``table.not_found``).
 
         >>> table.optimize_log().num_commits
         3

@@ -208,10 +208,14 @@ class Merge(Generic[Condition, Value]):
         Raises:
             InvalidArgumentError: Several source rows match one row of the table, whatever the
                 conditions of the clauses, unless the merge only inserts, or deletes every match
-                (the message has the rows); a clause or an expression does not fit; or a row breaks
-                a constraint.
-            UnsupportedFeatureError: The table has a feature that cannot be written.
-            CommitConflictError: Another writer changed the files that were read.
+                (``rows.ambiguous``; the message has the rows); a clause (``rows.merge``,
+                ``rows.column``) or an expression (``formula.column``) does not fit; a row breaks a
+                constraint (``rows.constraint``); or the table is append-only
+                (``transaction.append_only``).
+            UnsupportedFeatureError: The table has a feature that cannot be written
+                (``protocol.writer_features``).
+            CommitConflictError: Another writer changed the files that were read
+                (``conflict.append``, ``conflict.delete_read``, ``conflict.delete_delete``).
 
         >>> empty.merge([{"id": 7}], "id").when_matched_delete().execute().version is None
         True

@@ -65,7 +65,8 @@ class Optimizing(TableLocation):
                 (``optimize.clustered``); or ``purge`` is combined with ``z_order_by``
                 (``optimize.purge``).
             CommitConflictError: Another writer removed or changed a file that was rewritten.
-            UnsupportedFeatureError: The table has a feature that this release cannot write.
+            UnsupportedFeatureError: The table has a feature that this release cannot write
+                (``protocol.writer_features``).
 
         Source: Delta protocol, "Clustered Table"; OPTIMIZE and REORG of delta-spark.
 

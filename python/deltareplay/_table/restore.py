@@ -64,11 +64,14 @@ class Restoring(TableLocation):
             The new version, and the restored and removed files.
 
         Raises:
-            InvalidArgumentError: Neither a version nor a timestamp is passed, or both are; or rows
-                of an append-only table would be removed.
-            VersionNotFoundError: The log does not have the version, or some of its data files no
-                longer exist.
-            UnsupportedFeatureError: The table has a feature that this release cannot write.
+            InvalidArgumentError: Neither a version nor a timestamp is passed (``argument.range``),
+                or both are (``argument.version_and_timestamp``); or rows of an append-only table
+                would be removed (``transaction.append_only``).
+            VersionNotFoundError: The log does not have the version (``version.not_found``,
+                ``version.timestamp``), or some of its data files no longer exist
+                (``restore.missing_files``).
+            UnsupportedFeatureError: The table has a feature that this release cannot write
+                (``protocol.writer_features``).
 
         >>> table.restore(0).version
         3

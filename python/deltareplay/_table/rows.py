@@ -67,13 +67,17 @@ class Writing(TableLocation):
             The version, and the metrics ``numFiles``, ``numOutputRows`` and ``numOutputBytes``.
 
         Raises:
-            InvalidArgumentError: A column is unknown or missing, a type or a value does not fit, or
-                a row breaks a constraint; the message has the row. Nothing was written.
+            InvalidArgumentError: A column is unknown (``rows.column``) or missing
+                (``rows.missing``), a type or a value does not fit (``rows.type``, ``rows.value``,
+                ``rows.null``), or a row breaks a constraint (``rows.constraint``); the message has
+                the row. Nothing was written.
             TypeError: ``data`` is not rows; the message says what to use instead, such as
                 ``deltareplay.spark.write`` for a Spark DataFrame.
-            UnsupportedFeatureError: The table has a feature that this release cannot write, or a
-                constraint that it cannot evaluate.
-            CommitConflictError: Another writer changed the table's schema or protocol.
+            UnsupportedFeatureError: The table has a feature that this release cannot write
+                (``protocol.writer_features``), or a constraint that it cannot evaluate
+                (``rows.expression``).
+            CommitConflictError: Another writer changed the table's schema or protocol
+                (``conflict.metadata_changed``, ``conflict.protocol_changed``).
 
         Source: Delta protocol, "Per-file Statistics", "Partition Value Serialization".
 
@@ -123,8 +127,8 @@ class Writing(TableLocation):
             with ``where`` those of ``delete``.
 
         Raises:
-            InvalidArgumentError: As ``append``; a row does not satisfy ``where``; or the table is
-                append-only.
+            InvalidArgumentError: As ``append``; a row does not satisfy ``where`` (``rows.where``);
+                or the table is append-only (``transaction.append_only``).
             UnsupportedFeatureError: As ``append``.
             CommitConflictError: Another writer changed the rows to replace.
 
@@ -188,9 +192,11 @@ class Writing(TableLocation):
             whose statistics have no row count.
 
         Raises:
-            InvalidArgumentError: The filter does not fit the table; the table is append-only.
+            InvalidArgumentError: The filter does not fit the table (``filter.column``,
+                ``filter.syntax``); the table is append-only (``transaction.append_only``).
             UnsupportedFeatureError: As ``append``.
-            CommitConflictError: Another writer changed the files that were read.
+            CommitConflictError: Another writer changed the files that were read
+                (``conflict.append``, ``conflict.delete_read``, ``conflict.delete_delete``).
 
         Source: Delta protocol, "Deletion Vectors", "Row Tracking", "Add CDC File".
 
@@ -237,10 +243,13 @@ class Writing(TableLocation):
             names.
 
         Raises:
-            InvalidArgumentError: The filter, a column or an expression does not fit the table; a
-                row would break a constraint of the table; the table is append-only.
+            InvalidArgumentError: The filter (``filter.column``, ``filter.syntax``), a column
+                (``rows.column``) or an expression (``formula.column``, ``rows.type``,
+                ``rows.value``) does not fit the table; a row would break a constraint of the table
+                (``rows.constraint``); the table is append-only (``transaction.append_only``).
             UnsupportedFeatureError: As ``append``.
-            CommitConflictError: Another writer changed the files that were read.
+            CommitConflictError: Another writer changed the files that were read
+                (``conflict.append``, ``conflict.delete_read``, ``conflict.delete_delete``).
 
         Source: Delta protocol, "Deletion Vectors", "Row Tracking", "Add CDC File".
 

@@ -75,7 +75,8 @@ class Table(
             a catalog or its kind as for ``from_name``.
 
     Raises:
-        InvalidArgumentError: The URI or an option is invalid.
+        InvalidArgumentError: The URI is invalid (``uri.empty``, ``uri.form``, ``uri.scheme``), or
+            an option is unknown (``options.unknown``).
 
     >>> Table(table.uri) == table
     True
@@ -106,9 +107,10 @@ class Table(
             strict: As for ``Table``.
 
         Raises:
-            TableNotFoundError: The catalog has no such table.
-            InvalidArgumentError: The name or the kind is invalid; or the catalog refuses the token
-                (``catalog.denied``).
+            TableNotFoundError: The catalog has no such table (``catalog.no_table``), or it is not a
+                Delta table (``catalog.not_delta``).
+            InvalidArgumentError: The name or the kind is invalid (``catalog.name``,
+                ``catalog.kind``); or the catalog refuses the token (``catalog.denied``).
             StorageError: The catalog does not respond.
         """
         from deltareplay.catalogs._locate import locate
@@ -139,10 +141,11 @@ class Table(
                 errors. ``refresh()`` then verifies the newer version too.
 
         Raises:
-            TableNotFoundError: There is no Delta table.
-            VersionNotFoundError: There is no such version, or the timestamp is before the first or
-                after the latest one; the message has the range.
-            UnsupportedFeatureError: The table needs features that this release lacks.
+            TableNotFoundError: There is no Delta table (``table.not_found``).
+            VersionNotFoundError: There is no such version (``version.not_found``), or none at the
+                timestamp (``version.timestamp``); the message has the range.
+            UnsupportedFeatureError: The table needs features that this release lacks
+                (``protocol.reader_features``, ``protocol.reader_version``).
             CorruptTableError: The log is damaged and a reader cannot work around it; with
                 ``strict`` or ``verify``, any damage.
             InvalidArgumentError: Both ``version`` and ``timestamp`` are passed
@@ -174,9 +177,9 @@ class Table(
             ``engineInfo``, ``isBlindAppend`` and others; null if the commit does not have them.
 
         Raises:
-            TableNotFoundError: There is no Delta table.
-            VersionNotFoundError: There is no such version, or its commit is no longer in the log.
-            InvalidArgumentError: Both ``limit`` and ``version`` are passed.
+            TableNotFoundError: There is no Delta table (``table.not_found``).
+            VersionNotFoundError: The log has no commit of the version (``version.not_found``).
+            InvalidArgumentError: Both ``limit`` and ``version`` are passed (``argument.version``).
             CorruptTableError: A commit does not decode.
 
         Source: Delta protocol, "Commit Provenance Information".
@@ -205,8 +208,8 @@ class Table(
             action, exactly one of which is not null. Batches are read on demand.
 
         Raises:
-            VersionNotFoundError: A commit of the range is not in the log, or not any more.
-            InvalidArgumentError: The range ends before it starts.
+            VersionNotFoundError: A commit of the range is not in the log (``version.range``).
+            InvalidArgumentError: The range ends before it starts (``argument.range``).
             CorruptTableError: A commit does not decode, or one within the range is missing
                 (``log.gap``).
 
@@ -266,13 +269,14 @@ class Table(
                 are errors.
 
         Raises:
-            VersionNotFoundError: The range starts after the latest version, its end is a time
-                before the first or after the latest one, or its commits are no longer in the log;
-                the message names those that are.
-            InvalidArgumentError: The range ends before it starts; the kind, a column or the filter
-                is invalid. While reading: rows have the same key; or ``upsert`` or ``append-only``
-                is used and nothing identifies the rows of the range.
-            TableNotFoundError: There is no Delta table.
+            VersionNotFoundError: The range starts after the latest version (``changes.start``), its
+                end is a time before the first or after the latest one (``version.timestamp``), or
+                its commits are no longer in the log (``version.not_found``, ``version.range``).
+            InvalidArgumentError: The range ends before it starts (``changes.range``); the kind
+                (``changes.kind``), a column (``columns.unknown``) or the filter (``filter.column``)
+                is invalid. While reading: rows have the same key (``changes.key``); or ``upsert``
+                or ``append-only`` is used and nothing identifies the rows (``changes.identity``).
+            TableNotFoundError: There is no Delta table (``table.not_found``).
 
         Source: Delta protocol, "Add CDC File".
 
@@ -325,9 +329,9 @@ class Table(
                 ``Transaction.set_transaction``.
 
         Raises:
-            UnsupportedFeatureError: The table has a feature that this release cannot write; the
-                message names every one.
-            TableNotFoundError: There is no Delta table.
+            UnsupportedFeatureError: The table has a feature that this release cannot write
+                (``protocol.writer_features``); the message names every one.
+            TableNotFoundError: There is no Delta table (``table.not_found``).
 
         Source: Delta protocol, "Delta Log Entries".
 
@@ -402,10 +406,12 @@ class Table(
             poll_interval: Seconds between two listings of the log when there is nothing new.
 
         Raises:
-            InvalidArgumentError: There is more than one start, the offset is that of another table,
-                or an option is invalid.
-            VersionNotFoundError: The start is after the latest version.
-            TableNotFoundError: There is no Delta table.
+            InvalidArgumentError: There is more than one start (``follow.start``), the offset is
+                that of another table (``follow.offset``), a limit is 0 (``follow.limit``), or
+                another option is invalid.
+            VersionNotFoundError: The start is after the latest version (``changes.start``,
+                ``version.timestamp``).
+            TableNotFoundError: There is no Delta table (``table.not_found``).
 
         >>> stream = rows.follow(starting_version=0, read_change_feed=True, available_now=True)
         >>> [batch.data["_change_type"].to_pylist() for batch in stream]
@@ -506,11 +512,13 @@ def create_table(
 
     Raises:
         TypeError: ``schema`` is not an Arrow schema; the message says how to create one.
-        InvalidArgumentError: The table exists (``table.exists``); or both ``if_not_exists``
-            and ``or_replace`` are set (``create.mode``); or a column, a property or a partition
-            column is invalid; or the table to replace has ``delta.appendOnly`` and rows.
+        InvalidArgumentError: The table exists (``table.exists``); both ``if_not_exists`` and
+            ``or_replace`` are set (``create.mode``); a column (``schema.arrow_type``,
+            ``transaction.column_name``), a property (``properties.unknown``, ``properties.value``)
+            or a partition column (``transaction.partition_columns``) is invalid; or the table to
+            replace has ``delta.appendOnly`` and rows (``transaction.append_only``).
         UnsupportedFeatureError: A property, the catalog, or the table to replace requires a feature
-            that this release cannot write.
+            that this release cannot write (``protocol.writer_features``).
         CommitConflictError: Another writer created or changed the table.
         StorageError: The storage or the catalog does not respond.
 

@@ -76,7 +76,8 @@ class Vacuuming(TableLocation):
         Raises:
             InvalidArgumentError: The retention is too short (``vacuum.retention``); or with
                 ``lite`` the log does not reach back far enough (``vacuum.lite``).
-            UnsupportedFeatureError: The table has a feature that this release cannot write.
+            UnsupportedFeatureError: The table has a feature that this release cannot write
+                (``protocol.writer_features``).
             StorageError: A file cannot be deleted.
 
         >>> table.vacuum().size_in_bytes

@@ -142,7 +142,7 @@ class Verifying(TableLocation):
                 This finds files whose columns have wrong types, and bytes that do not decode.
 
         Raises:
-            TableNotFoundError: There is no Delta table.
+            TableNotFoundError: There is no Delta table (``table.not_found``).
 
         >>> print(table.verify(data_files=False))
         version 2: 3 commits, 0 checkpoints, 0 checksums, 2 files: nothing is wrong
