@@ -144,7 +144,8 @@ class Transaction:
                 conditions on partition columns limit which added rows are a conflict.
 
         Raises:
-            InvalidArgumentError: The filter does not fit the schema.
+            InvalidArgumentError: The filter does not fit the schema (``filter.column``,
+                ``filter.syntax``).
 
         >>> table.transaction(operation="DELETE").read("day = DATE '2026-01-01'")
         """
@@ -232,7 +233,7 @@ class Transaction:
             data_change: False if their rows are in other files now.
 
         Raises:
-            InvalidArgumentError: A file is not live.
+            InvalidArgumentError: A file is not live (``transaction.not_live``).
 
         >>> table.transaction(operation="DELETE").remove("day=2026-01-02/b.parquet")
         """
@@ -258,7 +259,8 @@ class Transaction:
                 rows that are already deleted.
 
         Raises:
-            InvalidArgumentError: A file is not live, or has no row count in the log.
+            InvalidArgumentError: A file is not live (``transaction.not_live``), or has no row count
+                in the log (``transaction.deletion_vector``).
 
         >>> table.transaction(operation="DELETE").update_vectors({})
         """
@@ -294,8 +296,11 @@ class Transaction:
             metadata: The new metadata, which replaces the old metadata.
 
         Raises:
-            InvalidArgumentError: A required feature must first be added by name.
-            UnsupportedFeatureError: This release cannot write a required feature.
+            InvalidArgumentError: A feature does not exist (``protocol.unknown_feature``), or must
+                first be added by name (``protocol.manual_enablement``).
+            UnsupportedFeatureError: This release cannot write a required feature
+                (``protocol.writer_features``), or row tracking is enabled and files have no row ids
+                (``alter.row_tracking``).
 
         >>> metadata = table.snapshot().metadata
         >>> table.transaction(operation="SET TBLPROPERTIES").set_metadata(metadata)
@@ -309,7 +314,8 @@ class Transaction:
             protocol: The new protocol, which replaces the old protocol.
 
         Raises:
-            UnsupportedFeatureError: This release cannot write a feature of the protocol.
+            UnsupportedFeatureError: This release cannot write a feature of the protocol
+                (``protocol.writer_features``).
 
         >>> protocol = table.snapshot().protocol.with_feature("domainMetadata")
         >>> table.transaction(operation="UPGRADE PROTOCOL").set_protocol(protocol)
@@ -342,7 +348,7 @@ class Transaction:
             configuration: Any text; None removes the domain.
 
         Raises:
-            InvalidArgumentError: The domain belongs to Delta Lake.
+            InvalidArgumentError: The domain belongs to Delta Lake (``transaction.domain``).
 
         >>> table.transaction(operation="WRITE").set_domain_metadata("owner", "me")
         """
@@ -372,7 +378,8 @@ class Transaction:
         Raises:
             CommitConflictError: Another writer's commit conflicts; nothing was committed.
             InvalidArgumentError: The commit would break the table.
-            CommitStateUnknownError: It is unknown whether the storage took the commit.
+            CommitStateUnknownError: It is unknown whether the storage took the commit
+                (``commit.unknown``).
             StorageError: The storage failed otherwise; nothing was committed.
 
         >>> transaction = table.transaction(operation="WRITE")
