@@ -80,7 +80,8 @@ class DeletionVector:
             rows: Positions in any order, duplicates ignored: integers, or an Arrow array of them.
 
         Raises:
-            InvalidArgumentError: A row is negative, null or too large for the format.
+            InvalidArgumentError: A row is negative, null or too large for the format
+                (``dv.row_range``).
             TypeError: The rows are not integers.
 
         >>> dr.DeletionVector.from_rows(range(1000, 2000))
@@ -112,7 +113,8 @@ class DeletionVector:
                 ``storageType``, ``pathOrInlineDv``, ``sizeInBytes``, ``cardinality``.
 
         Raises:
-            InvalidArgumentError: The vector is in a file: read the file, and ``decode`` its bytes.
+            InvalidArgumentError: The vector is in a file (``dv.not_inline``): read the file, and
+                ``decode`` its bytes.
             CorruptTableError: The descriptor or its content is damaged.
 
         Source: Delta protocol, "Deletion Vector Descriptor Schema".
@@ -149,7 +151,7 @@ class DeletionVector:
             type ``u`` for each vector, in their order.
 
         Raises:
-            InvalidArgumentError: The vectors have 2 GiB or more.
+            InvalidArgumentError: The vectors have 2 GiB or more (``dv.too_large``).
 
         Source: Delta protocol, "Deletion Vector File Storage Format".
 
@@ -184,7 +186,8 @@ class DeletionVector:
             A boolean array of ``num_rows`` bits; true where the row is deleted.
 
         Raises:
-            InvalidArgumentError: ``num_rows`` is out of range, or a deleted row is not below it.
+            InvalidArgumentError: ``num_rows`` is out of range, or a deleted row is not below it
+                (``argument.range``).
 
         >>> dr.DeletionVector.from_rows([1]).mask(3).to_pylist()
         [False, True, False]
@@ -201,7 +204,8 @@ class DeletionVector:
             A boolean array of ``num_rows`` bits; false where the row is deleted.
 
         Raises:
-            InvalidArgumentError: ``num_rows`` is out of range, or a deleted row is not below it.
+            InvalidArgumentError: ``num_rows`` is out of range, or a deleted row is not below it
+                (``argument.range``).
 
         >>> dr.DeletionVector.from_rows([1]).live_mask(3).to_pylist()
         [True, False, True]
@@ -230,7 +234,8 @@ class DeletionVector:
             As from ``ranges``.
 
         Raises:
-            InvalidArgumentError: ``num_rows`` is out of range, or a deleted row is not below it.
+            InvalidArgumentError: ``num_rows`` is out of range, or a deleted row is not below it
+                (``argument.range``).
 
         >>> dr.DeletionVector.from_rows([1, 2, 3, 9]).live_ranges(10).to_pylist()
         [{'start': 0, 'end': 1}, {'start': 4, 'end': 9}]
@@ -280,7 +285,7 @@ class DeletionVector:
         frame, see ``pack``.
 
         Raises:
-            InvalidArgumentError: The vector has 2 GiB or more.
+            InvalidArgumentError: The vector has 2 GiB or more (``dv.too_large``).
 
         Source: Delta protocol, "Roaring Bitmap Array (portable)".
 
@@ -293,7 +298,7 @@ class DeletionVector:
         """Return an inline descriptor with the vector, as in ``add.deletionVector``.
 
         Raises:
-            InvalidArgumentError: The vector has 2 GiB or more.
+            InvalidArgumentError: The vector has 2 GiB or more (``dv.too_large``).
 
         Source: Delta protocol, "Deletion Vector Descriptor Schema".
 

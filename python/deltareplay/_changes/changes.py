@@ -89,10 +89,12 @@ class Changes(Frames, NotebookCard):
         """Read all changed rows.
 
         Raises:
-            UnsupportedFeatureError: A version needs features that this release lacks; or, with
-                ``require_feed``, the feed was off at it.
-            InvalidArgumentError: A column has types in the range that cannot be converted; nothing
-                identifies the rows, and the kind needs that; or several rows have the same key.
+            UnsupportedFeatureError: A version needs features that this release lacks
+                (``protocol.reader_features``, ``protocol.reader_version``); or, with
+                ``require_feed``, the feed was off at it (``changes.feed_disabled``).
+            InvalidArgumentError: A column has types in the range that cannot be converted
+                (``changes.schema``); nothing identifies the rows, and the kind needs that
+                (``changes.identity``); or several rows have the same key (``changes.key``).
             CorruptTableError: A file is missing or damaged.
             StorageError: The storage failed.
 
@@ -134,7 +136,8 @@ class Changes(Frames, NotebookCard):
             ``reason`` (string), ``files`` and ``bytes`` (int64: at most this much is read for it).
 
         Raises:
-            InvalidArgumentError: Nothing identifies the rows, and the kind needs that.
+            InvalidArgumentError: Nothing identifies the rows, and the kind needs that
+                (``changes.identity``).
             CorruptTableError: A commit does not decode.
 
         >>> rows.changes(0).explain().select(["version", "way"]).to_pylist()
@@ -168,7 +171,7 @@ class Changes(Frames, NotebookCard):
             Picklable splits; their rows together are the rows of the changes.
 
         Raises:
-            InvalidArgumentError: The size is less than 1; or as in ``explain``.
+            InvalidArgumentError: The size is less than 1 (``split.size``); or as in ``explain``.
 
         >>> [split.to_arrow().num_rows for split in rows.changes(0).splits()]
         [4]

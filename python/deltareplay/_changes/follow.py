@@ -80,12 +80,14 @@ class Follow(Iterator[MicroBatch]):
 
         Raises:
             StopIteration: With ``available_now``, when everything has been returned.
-            UnsupportedFeatureError: A commit changed or deleted rows, and the options do not allow
-                that; with ``require_feed``, the feed was off; or the table needs features that this
-                release lacks.
-            InvalidArgumentError: The table's columns changed, or the table was replaced: start
-                again; the message names the version.
-            VersionNotFoundError: The next commits are no longer in the log.
+            UnsupportedFeatureError: A commit changed (``follow.changes``) or deleted rows
+                (``follow.deletes``), and the options do not allow that; with ``require_feed``, the
+                feed was off (``changes.feed_disabled``); or the table needs features that this
+                release lacks (``protocol.reader_features``, ``protocol.reader_version``).
+            InvalidArgumentError: The table's columns changed (``follow.schema``), or the table was
+                replaced (``follow.offset``): start again; the message names the version.
+            VersionNotFoundError: The next commits are no longer in the log (``version.not_found``,
+                ``version.range``).
             CorruptTableError: A commit does not decode.
             StorageError: The storage failed.
         """

@@ -103,7 +103,7 @@ class MicroBatch(Frames):
             target_size: Approximate bytes of files per split.
 
         Raises:
-            InvalidArgumentError: The size is less than 1.
+            InvalidArgumentError: The size is less than 1 (``split.size``).
 
         >>> [split.to_arrow().num_rows for split in next(rows.follow()).splits()]
         [2]

@@ -24,7 +24,8 @@ def filter_at(filter: str, moment: datetime) -> str:
         SQL text, for every ``filter`` and ``where``.
 
     Raises:
-        InvalidArgumentError: The filter does not parse, or the moment is not a ``datetime``.
+        InvalidArgumentError: The filter does not parse (``filter.syntax``), or the moment is not a
+            ``datetime`` (``argument.type``).
 
     >>> from datetime import datetime
     >>> filter_at("at >= now() - INTERVAL 7 DAYS AND day < current_date", datetime(2026, 1, 31, 12))

@@ -93,7 +93,8 @@ class Protocol(NotebookCard):
             imply exactly those, otherwise lists of features.
 
         Raises:
-            InvalidArgumentError: A version or a feature does not exist.
+            InvalidArgumentError: A version (``protocol.version``) or a feature
+                (``protocol.unknown_feature``) does not exist.
 
         Source: delta-spark, ``Protocol.forNewTable``.
 
@@ -119,8 +120,9 @@ class Protocol(NotebookCard):
 
         Raises:
             InvalidArgumentError: The properties contain ``delta.minReaderVersion`` or
-                ``delta.minWriterVersion``.
-            UnsupportedFeatureError: There are identity columns, which those rules do not support.
+                ``delta.minWriterVersion`` (``protocol.version_property``).
+            UnsupportedFeatureError: There are identity columns, which those rules do not support
+                (``protocol.identity``).
 
         Source: delta-spark, ``Protocol.requiredMinimumProtocol``.
 
@@ -170,7 +172,7 @@ class Protocol(NotebookCard):
             name: The feature; case is ignored.
 
         Raises:
-            InvalidArgumentError: There is no such feature.
+            InvalidArgumentError: There is no such feature (``protocol.unknown_feature``).
 
         >>> Protocol(1, 2).with_feature("deletionVectors").writer_features
         ['appendOnly', 'deletionVectors', 'invariants']
@@ -186,8 +188,10 @@ class Protocol(NotebookCard):
             name: The feature; case is ignored.
 
         Raises:
-            InvalidArgumentError: The feature does not exist, the protocol does not have it, it can
-                never be dropped, or another feature needs it.
+            InvalidArgumentError: The feature does not exist (``protocol.unknown_feature``), the
+                protocol does not have it (``protocol.feature_absent``), it can never be dropped
+                (``protocol.not_removable``), or another feature needs it
+                (``protocol.feature_required``).
 
         >>> Protocol(1, 2).with_feature("domainMetadata").without_feature("domainMetadata")
         Protocol(min_reader_version=1, min_writer_version=2, reader_features=None, writer_features=None)
@@ -217,8 +221,9 @@ class Protocol(NotebookCard):
 
         Raises:
             InvalidArgumentError: The properties contain ``delta.minReaderVersion`` or
-                ``delta.minWriterVersion``, or a feature is needed that must first be added to
-                existing tables by name.
+                ``delta.minWriterVersion`` (``protocol.version_property``), or a feature is needed
+                that must first be added to existing tables by name
+                (``protocol.manual_enablement``).
 
         Source: delta-spark, ``Protocol.checkProtocolRequirements``.
 

@@ -71,8 +71,8 @@ class ReplayPiece:
             threads: As in ``to_batches()``.
 
         Raises:
-            InvalidArgumentError: The tail belongs to another plan.
-            CorruptTableError: A file of the log does not decode, or is gone.
+            InvalidArgumentError: The tail belongs to another plan (``replay.plan``).
+            CorruptTableError: A file of the log does not decode, or is gone (``replay.vanished``).
             StorageError: The storage failed.
 
         >>> plan = table.snapshot().replay_plan(keyed=True)
@@ -93,9 +93,9 @@ class ReplayPiece:
             Batches with ``ReplayTail.schema``, read on demand.
 
         Raises:
-            InvalidArgumentError: The tail belongs to another plan.
-            CorruptTableError: A file of the log does not decode, or is gone; also raised while
-                reading.
+            InvalidArgumentError: The tail belongs to another plan (``replay.plan``).
+            CorruptTableError: A file of the log does not decode, or is gone (``replay.vanished``);
+                also raised while reading.
             StorageError: The storage failed.
 
         >>> plan = table.snapshot().replay_plan(keyed=True)

@@ -95,7 +95,8 @@ class Scan(Frames, LazyFrames, NotebookCard):
         """Read all rows.
 
         Raises:
-            CorruptTableError: A data file or a deletion vector is missing or damaged.
+            CorruptTableError: A data file or a deletion vector is missing (``data.missing``,
+                ``dv.missing``) or damaged.
             StorageError: The storage failed.
 
         >>> rows.snapshot().scan(columns=["id"]).to_arrow().column("id").to_pylist()
@@ -110,8 +111,8 @@ class Scan(Frames, LazyFrames, NotebookCard):
         the decoded rows that wait for the caller.
 
         Raises:
-            CorruptTableError: A data file or a deletion vector is missing or damaged; also raised
-                while reading.
+            CorruptTableError: A data file or a deletion vector is missing (``data.missing``,
+                ``dv.missing``) or damaged; also raised while reading.
             StorageError: The storage failed.
 
         >>> sum(batch.num_rows for batch in rows.snapshot().scan().to_batches())
@@ -158,7 +159,8 @@ class Scan(Frames, LazyFrames, NotebookCard):
         """Count the rows, reading only what that needs.
 
         Raises:
-            CorruptTableError: A data file or a deletion vector is missing or damaged.
+            CorruptTableError: A data file or a deletion vector is missing (``data.missing``,
+                ``dv.missing``) or damaged.
             StorageError: The storage failed.
 
         >>> rows.snapshot().scan().count()
@@ -179,7 +181,7 @@ class Scan(Frames, LazyFrames, NotebookCard):
             Picklable splits; their rows, in order, are the rows of the scan.
 
         Raises:
-            InvalidArgumentError: The size is less than 1.
+            InvalidArgumentError: The size is less than 1 (``split.size``).
 
         >>> [split.to_arrow().num_rows for split in rows.snapshot().scan().splits()]
         [2]

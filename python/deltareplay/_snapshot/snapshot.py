@@ -100,7 +100,7 @@ class Snapshot(SnapshotFiles, Frames, NotebookCard):
         adjusted as in Delta so that it increases from version to version.
 
         Raises:
-            CorruptTableError: The timestamp in the log is out of range.
+            CorruptTableError: The timestamp in the log is out of range (``timestamp.range``).
 
         >>> table.snapshot().timestamp.isoformat()
         '2026-01-03T00:00:00+00:00'
@@ -272,7 +272,7 @@ class Snapshot(SnapshotFiles, Frames, NotebookCard):
             only bounds.
 
         Raises:
-            InvalidArgumentError: There is no such column.
+            InvalidArgumentError: There is no such column (``filter.column``).
 
         Source: Delta protocol, "Per-file Statistics".
 
@@ -320,7 +320,8 @@ class Snapshot(SnapshotFiles, Frames, NotebookCard):
                 commits.
 
         Raises:
-            InvalidArgumentError: A column does not exist, or the filter does not parse.
+            InvalidArgumentError: A column does not exist (``columns.unknown``), or the filter does
+                not fit the table (``filter.column``, ``filter.syntax``).
             CorruptTableError: A file of the log does not decode, and nothing replaces it.
 
         Source: Delta protocol, "Action Reconciliation", "Sidecar Files".
@@ -364,8 +365,9 @@ class Snapshot(SnapshotFiles, Frames, NotebookCard):
                 more keeps more threads busy, less saves memory.
 
         Raises:
-            InvalidArgumentError: A column does not exist, the filter does not parse, or the table
-                has no row ids.
+            InvalidArgumentError: A column does not exist (``columns.unknown``), the filter does not
+                fit the table (``filter.column``, ``filter.syntax``), or the table has no row ids
+                (``columns.row_tracking``).
 
         Source: Delta protocol, "Reader Requirements" of each feature.
 
@@ -403,7 +405,8 @@ class Snapshot(SnapshotFiles, Frames, NotebookCard):
         """Read all rows, as ``scan().to_arrow()`` does.
 
         Raises:
-            CorruptTableError: A data file or a deletion vector is missing or damaged.
+            CorruptTableError: A data file or a deletion vector is missing (``data.missing``,
+                ``dv.missing``) or damaged.
             StorageError: The storage failed.
 
         >>> rows.snapshot().to_arrow().num_rows
@@ -441,7 +444,7 @@ class Snapshot(SnapshotFiles, Frames, NotebookCard):
             other: Usually the later version; its own files count as added.
 
         Raises:
-            InvalidArgumentError: ``other`` is a snapshot of another table.
+            InvalidArgumentError: ``other`` is a snapshot of another table (``diff.table``).
             CorruptTableError: The log breaks the protocol.
 
         >>> table.snapshot(version=1).diff(table.snapshot(version=2)).files["change"].to_pylist()
@@ -463,8 +466,9 @@ class Snapshot(SnapshotFiles, Frames, NotebookCard):
             A new snapshot that shares memory with this one, which does not change.
 
         Raises:
-            TableNotFoundError: The table no longer exists.
-            UnsupportedFeatureError: The table now needs features that this release lacks.
+            TableNotFoundError: The table no longer exists (``table.not_found``).
+            UnsupportedFeatureError: The table now needs features that this release lacks
+                (``protocol.reader_features``, ``protocol.reader_version``).
             CorruptTableError: A new commit breaks the protocol.
 
         >>> table.snapshot(version=1).refresh().version

@@ -50,7 +50,8 @@ class SnapshotFiles:
             ``baseRowId`` and ``defaultRowCommitVersion`` (int64), ``clusteringProvider`` (string).
 
         Raises:
-            InvalidArgumentError: A column does not exist, or the filter does not parse.
+            InvalidArgumentError: A column does not exist (``columns.unknown``), or the filter does
+                not fit the table (``filter.column``, ``filter.syntax``).
             CorruptTableError: A file of the log does not decode, and nothing replaces it.
 
         Source: Delta protocol, "Action Reconciliation", "Per-file Statistics".
@@ -78,7 +79,8 @@ class SnapshotFiles:
             Batches of the rows of ``files()``, read on demand.
 
         Raises:
-            InvalidArgumentError: A column does not exist, or the filter does not parse.
+            InvalidArgumentError: A column does not exist (``columns.unknown``), or the filter does
+                not fit the table (``filter.column``, ``filter.syntax``).
             CorruptTableError: A file of the log does not decode, and nothing replaces it; also
                 raised while reading.
 
@@ -102,8 +104,10 @@ class SnapshotFiles:
             URIs, in no particular order, whose special characters are encoded.
 
         Raises:
-            InvalidArgumentError: The filter does not parse.
-            CorruptTableError: A path is outside of the locations that the table may point to.
+            InvalidArgumentError: The filter does not fit the table (``filter.column``,
+                ``filter.syntax``).
+            CorruptTableError: A path is outside of the locations that the table may point to
+                (``path.escapes_root``, ``path.foreign``).
 
         >>> [uri.rpartition("/")[2] for uri in table.snapshot().file_uris("day = '2026-01-03'")]
         ['c.parquet']

@@ -92,7 +92,8 @@ class TableLocation:
         """Internal: return the full URIs of files, by their paths in the log.
 
         Raises:
-            CorruptTableError: A path is outside of the locations that the table may point to.
+            CorruptTableError: A path is outside of the locations that the table may point to
+                (``path.escapes_root``, ``path.foreign``).
         """
         root = urlsplit(self.uri)
         directory = root.path.rstrip("/")

@@ -70,7 +70,8 @@ class TableSplit(Frames):
         """Read all rows of the split.
 
         Raises:
-            CorruptTableError: A data file or a deletion vector is missing or damaged.
+            CorruptTableError: A data file or a deletion vector is missing (``data.missing``,
+                ``dv.missing``) or damaged.
             StorageError: The storage failed.
 
         >>> rows.snapshot().scan(columns=["id"]).splits()[0].to_arrow().to_pylist()
@@ -84,8 +85,8 @@ class TableSplit(Frames):
         """Stream the rows of the split.
 
         Raises:
-            CorruptTableError: A data file or a deletion vector is missing or damaged; also raised
-                while reading.
+            CorruptTableError: A data file or a deletion vector is missing (``data.missing``,
+                ``dv.missing``) or damaged; also raised while reading.
             StorageError: The storage failed.
 
         >>> next(iter(rows.snapshot().scan().splits()[0].to_batches())).num_rows
