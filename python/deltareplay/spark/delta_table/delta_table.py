@@ -90,7 +90,7 @@ class DeltaTable:
             mode: ``symlink_format_manifest``, in any case.
 
         Raises:
-            InvalidArgumentError: There is no such mode.
+            InvalidArgumentError: There is no such mode (``generate.mode``).
 
         >>> orders.generate("symlink_format_manifest")  # doctest: +SKIP
         """
@@ -105,7 +105,8 @@ class DeltaTable:
 
         Raises:
             TypeError: The condition is neither SQL text nor a column.
-            InvalidArgumentError: Spark cannot resolve the condition, or the table is append-only.
+            InvalidArgumentError: Spark cannot resolve the condition (``statement.expression``), or
+                the table is append-only (``transaction.append_only``).
             CommitConflictError: Another writer's commit conflicts.
 
         >>> orders.delete("day < '2026-01-01'")  # doctest: +SKIP
@@ -126,9 +127,11 @@ class DeltaTable:
 
         Raises:
             TypeError: An expression is neither SQL text nor a column.
-            InvalidArgumentError: ``set`` is missing, names a column that does not exist, or breaks
-                a rule of the table; Spark cannot resolve an expression; or the table is
-                append-only.
+            InvalidArgumentError: ``set`` is missing (``argument.type``), names a column that does
+                not exist (``statement.column``), or breaks a rule of the table
+                (``write.constraint``); Spark cannot resolve an expression
+                (``statement.expression``); or the table is append-only
+                (``transaction.append_only``).
             CommitConflictError: Another writer's commit conflicts.
 
         >>> orders.update("id = 7", {"status": "'paid'"})  # doctest: +SKIP
@@ -149,7 +152,7 @@ class DeltaTable:
 
         Raises:
             TypeError: The source is not a DataFrame, or the condition not an expression.
-            InvalidArgumentError: The source or the condition is None.
+            InvalidArgumentError: The source or the condition is None (``argument.type``).
 
         >>> merge = orders.alias("o").merge(new.alias("n"), "o.id = n.id")  # doctest: +SKIP
         >>> merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()  # doctest: +SKIP
@@ -177,7 +180,7 @@ class DeltaTable:
             A DataFrame without rows and columns.
 
         Raises:
-            InvalidArgumentError: The period is too short.
+            InvalidArgumentError: The period is too short (``vacuum.retention``).
 
         >>> orders.vacuum(168)  # doctest: +SKIP
         """
@@ -223,8 +226,9 @@ class DeltaTable:
             partitionSchema: The partition columns, as DDL or as a ``StructType``.
 
         Raises:
-            InvalidArgumentError: The identifier is not a directory of Parquet files, or its
-                subdirectories do not have these partition columns.
+            InvalidArgumentError: The identifier is not a directory of Parquet files
+                (``name.parquet``, ``convert.no_files``), or its subdirectories do not have these
+                partition columns (``convert.partition``).
 
         >>> DeltaTable.convertToDelta(spark, "parquet.`/tmp/orders`", "day date")  # doctest: +SKIP
         """
@@ -255,9 +259,9 @@ class DeltaTable:
                 data files with its own.
 
         Raises:
-            TableNotFoundError: There is no Delta table.
-            InvalidArgumentError: A setting is not one of a file system.
-            UnsupportedFeatureError: A setting has no counterpart here.
+            TableNotFoundError: There is no Delta table (``table.not_found``).
+            InvalidArgumentError: A setting is not one of a file system (``argument.hadoop``).
+            UnsupportedFeatureError: A setting has no counterpart here (``spark.hadoop``).
 
         >>> DeltaTable.forPath(spark, "demo/orders").toDF().show()  # doctest: +SKIP
         """
@@ -276,8 +280,9 @@ class DeltaTable:
                 argument's name, views are an error, as in delta-spark.
 
         Raises:
-            TableNotFoundError: There is no Delta table of that name.
-            InvalidArgumentError: The name is invalid.
+            TableNotFoundError: There is no Delta table of that name (``name.not_delta``) or at that
+                path (``table.not_found``).
+            InvalidArgumentError: The name is invalid (``name.syntax``).
 
         >>> DeltaTable.forName(spark, "orders").toDF().show()  # doctest: +SKIP
         """
@@ -362,7 +367,8 @@ class DeltaTable:
             writerVersion: The version that writers must support.
 
         Raises:
-            InvalidArgumentError: A version is not an integer, or does not exist.
+            InvalidArgumentError: A version is not an integer (``argument.type``), or does not exist
+                (``protocol.version``).
 
         >>> orders.upgradeTableProtocol(1, 4)  # doctest: +SKIP
         """
@@ -382,8 +388,8 @@ class DeltaTable:
             featureName: The feature.
 
         Raises:
-            InvalidArgumentError: There is no such feature.
-            UnsupportedFeatureError: This release cannot write it.
+            InvalidArgumentError: There is no such feature (``protocol.unknown_feature``).
+            UnsupportedFeatureError: This release cannot write it (``protocol.writer_features``).
 
         >>> orders.addFeatureSupport("deletionVectors")  # doctest: +SKIP
         """
@@ -398,8 +404,9 @@ class DeltaTable:
             truncateHistory: Whether older versions are deleted instead of protected.
 
         Raises:
-            InvalidArgumentError: The table does not have the feature, or still needs it.
-            UnsupportedFeatureError: This release cannot drop it.
+            InvalidArgumentError: The table does not have the feature (``protocol.feature_absent``),
+                or still needs it (``alter.feature_in_use``).
+            UnsupportedFeatureError: This release cannot drop it (``alter.drop_feature``).
 
         >>> orders.dropFeatureSupport("deletionVectors")  # doctest: +SKIP
         """
@@ -418,8 +425,9 @@ class DeltaTable:
             One row of metrics.
 
         Raises:
-            InvalidArgumentError: The version is not an integer.
-            VersionNotFoundError: The log no longer has it, or files are missing.
+            InvalidArgumentError: The version is not an integer (``argument.type``).
+            VersionNotFoundError: The log no longer has it (``version.not_found``), or files are
+                missing (``restore.missing_files``).
 
         >>> orders.restoreToVersion(3).show()  # doctest: +SKIP
         """
@@ -437,8 +445,9 @@ class DeltaTable:
             One row of metrics.
 
         Raises:
-            InvalidArgumentError: The timestamp is invalid.
-            VersionNotFoundError: The log has no version that old, or files are missing.
+            InvalidArgumentError: The timestamp is invalid (``argument.moment``).
+            VersionNotFoundError: The log has no version that old (``version.timestamp``), or files
+                are missing (``restore.missing_files``).
 
         >>> orders.restoreToTimestamp("2026-01-31").show()  # doctest: +SKIP
         """
@@ -472,7 +481,8 @@ class DeltaTable:
             The clone.
 
         Raises:
-            InvalidArgumentError: There is a table already, or an argument has the wrong type.
+            InvalidArgumentError: There is a table already (``table.exists``), or an argument has
+                the wrong type (``argument.type``).
 
         >>> orders.clone("/tmp/orders_backup", isShallow=True)  # doctest: +SKIP
         """

@@ -64,7 +64,7 @@ class DeltaMergeBuilder:
 
         Raises:
             TypeError: An expression is neither SQL text nor a column.
-            InvalidArgumentError: ``set`` is missing.
+            InvalidArgumentError: ``set`` is missing (``argument.type``).
         """
         values = self._values(set, "'set' in whenMatchedUpdate")
         return self._add("matched", "update", condition, values)
@@ -99,7 +99,7 @@ class DeltaMergeBuilder:
 
         Raises:
             TypeError: An expression is neither SQL text nor a column.
-            InvalidArgumentError: ``values`` is missing.
+            InvalidArgumentError: ``values`` is missing (``argument.type``).
         """
         assignments = self._values(values, "'values' in whenNotMatchedInsert")
         return self._add("not_matched", "insert", condition, assignments)
@@ -125,7 +125,7 @@ class DeltaMergeBuilder:
 
         Raises:
             TypeError: An expression is neither SQL text nor a column.
-            InvalidArgumentError: ``set`` is missing.
+            InvalidArgumentError: ``set`` is missing (``argument.type``).
         """
         values = self._values(set, "'set' in whenNotMatchedBySourceUpdate")
         return self._add("not_matched_by_source", "update", condition, values)
@@ -154,9 +154,11 @@ class DeltaMergeBuilder:
             ``num_inserted_rows``.
 
         Raises:
-            InvalidArgumentError: The source is a stream; there is no clause; an expression names a
-                column that does not exist; several source rows match one target row; or a row would
-                break a rule of the table.
+            InvalidArgumentError: The source is a stream (``merge.stream``); there is no clause
+                (``rows.merge``); an expression names a column that does not exist
+                (``statement.column``, ``statement.expression``); several source rows match one
+                target row (``rows.ambiguous``); or a row would break a rule of the table
+                (``write.constraint``).
             CommitConflictError: Another writer's commit conflicts.
         """
         arguments = MergeArguments(

@@ -39,7 +39,8 @@ class DeltaOptimizeBuilder:
             One row: ``path`` and ``metrics``, as from delta-spark.
 
         Raises:
-            InvalidArgumentError: The filter names a column that is not a partition column.
+            InvalidArgumentError: The filter names a column that is not a partition column
+                (``optimize.where``).
         """
         return optimize_result.run(self._spark, self._table, self._where)
 
@@ -54,8 +55,8 @@ class DeltaOptimizeBuilder:
 
         Raises:
             TypeError: A column is not a string.
-            InvalidArgumentError: A column does not exist, is a partition column, or has no
-                statistics; or its type has no order.
+            InvalidArgumentError: A column does not exist (``alter.column``), is a partition column,
+                or has no statistics; or its type has no order (``optimize.z_order``).
         """
         names = cols[0] if len(cols) == 1 and isinstance(cols[0], (list, tuple)) else cols
         for name in names:

@@ -109,9 +109,10 @@ class DeltaTableBuilder(Generic[_Opened]):
 
         Raises:
             TypeError: An argument has the wrong type.
-            InvalidArgumentError: A step is 0, an identity column is not of type bigint, or both
-                kinds of generation are passed.
-            UnsupportedFeatureError: The type has a collation.
+            InvalidArgumentError: A step is 0, or both kinds of generation are passed
+                (``column.generated``); or an identity column is not of type bigint
+                (``column.identity``).
+            UnsupportedFeatureError: The type has a collation (``spark.collation``).
         """
         from pyspark.sql.types import DataType
 
@@ -154,7 +155,7 @@ class DeltaTableBuilder(Generic[_Opened]):
 
         Raises:
             TypeError: ``cols`` are not fields.
-            UnsupportedFeatureError: A column has a collation.
+            UnsupportedFeatureError: A column has a collation (``spark.collation``).
         """
         from pyspark.sql.types import StructField, StructType
 
@@ -211,10 +212,14 @@ class DeltaTableBuilder(Generic[_Opened]):
             The table.
 
         Raises:
-            InvalidArgumentError: Neither name nor path is set; there is a table already; a column,
-                a property or a partition column is invalid.
-            TableNotFoundError: There is no table to replace.
-            UnsupportedFeatureError: The catalog cannot take the name: see
+            InvalidArgumentError: Neither name nor path is set (``definition.place``); there is a
+                table already (``table.exists``); a column (``schema.duplicate_column``,
+                ``transaction.column_name``), a property (``properties.unknown``,
+                ``properties.value``) or a partition column (``transaction.partition_columns``) is
+                invalid.
+            TableNotFoundError: There is no table to replace (``table.not_found`` at a path,
+                ``name.not_delta`` for a name).
+            UnsupportedFeatureError: The catalog cannot take the name (``spark.no_delta``): see
                 ``deltareplay.spark.register``.
         """
         table, name = definition.execute(self._spark, self._definition)

@@ -52,10 +52,11 @@ def delete(
         is already in the table; the metrics of ``Table.delete``.
 
     Raises:
-        InvalidArgumentError: The condition does not fit the table; the table is append-only.
-        UnsupportedFeatureError: Spark is older than 4.0; the table has a feature that cannot be
-            written.
-        TableNotFoundError: There is no table.
+        InvalidArgumentError: The condition does not fit the table (``statement.expression``); the
+            table is append-only (``transaction.append_only``).
+        UnsupportedFeatureError: Spark is older than 4.0 (``spark.too_old``); the table has a
+            feature that cannot be written (``protocol.writer_features``).
+        TableNotFoundError: There is no table (``table.not_found``).
         CommitConflictError: Another writer changed the files that were read.
 
     Source: Delta protocol, "Deletion Vectors", "Row Tracking", "Add CDC File".

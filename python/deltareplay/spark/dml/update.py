@@ -67,10 +67,12 @@ def update(
         is already in the table; the metrics of ``Table.update``.
 
     Raises:
-        InvalidArgumentError: The condition, a column or a value does not fit the table; or a row
-            would break a rule of the table.
-        UnsupportedFeatureError: As in ``delete``; or Spark cannot evaluate a default safely.
-        TableNotFoundError: There is no table.
+        InvalidArgumentError: The condition or a value (``statement.expression``) or a column
+            (``statement.column``) does not fit the table; or a row would break a rule of the table
+            (``write.constraint``).
+        UnsupportedFeatureError: As in ``delete``; or Spark cannot evaluate a default safely
+            (``spark.expression``).
+        TableNotFoundError: There is no table (``table.not_found``).
         CommitConflictError: Another writer changed the files that were read.
 
     Source: Delta protocol, "Deletion Vectors", "Row Tracking", "Add CDC File".

@@ -113,11 +113,15 @@ def write(
             overwritten (``transaction.append_only``); arguments cannot be combined
             (``write.mode``); the DataFrame is a stream (``write.stream``); Spark cannot resolve
             ``replace_on`` (``statement.expression``).
-        TableNotFoundError: ``replace_using`` or ``replace_on`` is set, and there is no table.
-        UnsupportedFeatureError: The table has a feature that cannot be written; Spark is older than
-            4.0; or, as in ``read``, Spark cannot use the vended credentials. Nothing was written.
+        TableNotFoundError: ``replace_using`` or ``replace_on`` is set, and there is no table
+            (``table.not_found``).
+        UnsupportedFeatureError: The table has a feature that cannot be written
+            (``protocol.writer_features``, ``write.feature``); Spark is older than 4.0
+            (``spark.too_old``); or, as in ``read``, Spark cannot use the vended credentials.
+            Nothing was written.
         CommitConflictError: Another writer's commit conflicts; nothing was committed.
-        CommitStateUnknownError: It is unknown whether the storage took the commit.
+        CommitStateUnknownError: It is unknown whether the storage took the commit
+            (``commit.unknown``).
         StorageError: The storage failed otherwise; or there are files that no committed Spark task
             wrote (``write.uncommitted_files``). Nothing was committed.
 

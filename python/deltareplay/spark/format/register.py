@@ -45,9 +45,10 @@ def register(spark: SparkSession, name: Literal["deltareplay", "delta"] = "delta
         name: The name of the format.
 
     Raises:
-        InvalidArgumentError: The format is neither ``deltareplay`` nor ``delta``.
-        UnsupportedFeatureError: This PySpark has no Python Data Source API; or the session has
-            delta-spark's jar, which keeps the name ``delta``.
+        InvalidArgumentError: The format is neither ``deltareplay`` nor ``delta``
+            (``spark.format``).
+        UnsupportedFeatureError: This PySpark has no Python Data Source API (``spark.data_source``);
+            or the session has delta-spark's jar, which keeps the name ``delta`` (``spark.jar``).
 
     >>> register(spark)  # doctest: +SKIP
     >>> spark.read.format("deltareplay").load(rows.uri).count()  # doctest: +SKIP

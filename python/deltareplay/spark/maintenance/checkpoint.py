@@ -78,7 +78,8 @@ def write_checkpoint(
         InvalidArgumentError: The table does not have the feature ``v2Checkpoint``
             (``checkpoint.layout``): set ``delta.checkpointPolicy`` to ``v2``, or write a classic
             checkpoint with ``Table.checkpoint``.
-        UnsupportedFeatureError: The table has a feature that this release cannot write.
+        UnsupportedFeatureError: The table has a feature that this release cannot write
+            (``protocol.writer_features``).
         CorruptTableError: The log that the driver reads is damaged, or the results of the tasks
             are incomplete. If a task detects damage, the job fails with a ``PythonException``
             that names the file.

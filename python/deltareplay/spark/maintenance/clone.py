@@ -87,7 +87,8 @@ def clone(
     Raises:
         InvalidArgumentError: As for ``Table.clone``.
         CorruptTableError: As for ``Table.clone``.
-        UnsupportedFeatureError: As for ``Table.clone``; or the executors lack deltareplay.
+        UnsupportedFeatureError: As for ``Table.clone``; or the executors lack deltareplay
+            (``spark.executors``).
         CommitConflictError: As for ``Table.clone``.
         CommitStateUnknownError: As for ``Table.clone``.
         StorageError: The storage failed otherwise; nothing was committed.

@@ -96,8 +96,9 @@ def convert(
     Raises:
         InvalidArgumentError: As for ``deltareplay.convert``; or ``partition_schema`` does not parse
             (``convert.partition_schema``).
-        CorruptTableError: A file is not a Parquet file; the message names it.
-        UnsupportedFeatureError: As for ``deltareplay.convert``; or the executors lack deltareplay.
+        CorruptTableError: A file is not a Parquet file (``data.footer``); the message names it.
+        UnsupportedFeatureError: As for ``deltareplay.convert``; or the executors lack deltareplay
+            (``spark.executors``).
 
     >>> convert(spark, "s3://lake/events", partition_schema="day DATE")  # doctest: +SKIP
     Table('s3://lake/events')

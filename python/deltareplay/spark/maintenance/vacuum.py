@@ -42,9 +42,10 @@ def vacuum(
         The files that were deleted, or would be.
 
     Raises:
-        InvalidArgumentError: The retention is too short; or with ``lite`` the log does not reach
-            back far enough.
-        UnsupportedFeatureError: The table has a feature that this release cannot write.
+        InvalidArgumentError: The retention is too short (``vacuum.retention``); or with ``lite``
+            the log does not reach back far enough (``vacuum.lite``).
+        UnsupportedFeatureError: The table has a feature that this release cannot write
+            (``protocol.writer_features``).
         StorageError: A file cannot be deleted.
 
     >>> vacuum(spark, "s3://lake/events").size_in_bytes  # doctest: +SKIP

@@ -104,8 +104,9 @@ def changes(
         InvalidArgumentError: As in ``Table.changes``, and as in ``Changes.splits``: if nothing
             identifies the rows, the error comes before a job starts. If rows have the same key, a
             task fails, and the job raises a ``PythonException`` with the cause.
-        UnsupportedFeatureError: This version of Spark does not support a type; or, with
-            ``require_feed``, the feed was off at a version.
+        UnsupportedFeatureError: This version of Spark does not support a type (``spark.too_old``,
+            ``spark.type``); or, with ``require_feed``, the feed was off at a version
+            (``changes.feed_disabled``).
         CorruptTableError: The log is damaged. If a data file is damaged, the task fails and names
             it.
 

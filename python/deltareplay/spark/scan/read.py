@@ -66,15 +66,17 @@ def read(
             those that the table's catalog vends, for as long as they last.
 
     Raises:
-        InvalidArgumentError: The column or filter is invalid, or Spark does not support the
-            storage.
-        UnsupportedFeatureError: This version of Spark does not support a type or feature; its
-            public reader would ignore a file (``spark.hidden_file``); the deletion vectors are too
-            large to broadcast (``spark.vectors``); or Spark cannot use the credentials that the
-            catalog vends (``spark.credentials``), or would log them (``spark.redaction``).
-        TableNotFoundError: There is no table at the path, or of the name.
-        VersionNotFoundError: The table does not have the version, or has none at or before the
-            timestamp.
+        InvalidArgumentError: The column (``columns.unknown``) or filter (``filter.column``,
+            ``filter.syntax``) is invalid, or Spark does not support the storage (``spark.root``).
+        UnsupportedFeatureError: This version of Spark does not support a type or feature
+            (``spark.too_old``, ``spark.type``); its public reader would ignore a file
+            (``spark.hidden_file``); the deletion vectors are too large to broadcast
+            (``spark.vectors``); or Spark cannot use the credentials that the catalog vends
+            (``spark.credentials``), or would log them (``spark.redaction``).
+        TableNotFoundError: There is no table at the path (``table.not_found``), or of the name
+            (``name.not_delta``).
+        VersionNotFoundError: The table does not have the version (``version.not_found``), or has
+            none at or before the timestamp (``version.timestamp``).
         CorruptTableError: The log or a deletion vector is damaged.
 
     >>> read(spark, rows, filter="id > 1", columns=["name"]).show()  # doctest: +SKIP

@@ -130,8 +130,10 @@ def sql(spark: SparkSession, text: str, args: arguments.Arguments | None = None)
             and others (``sql.inserts``); a query with ``_metadata`` uses all columns of a table in
             a way other than ``*`` (``sql.metadata``); a parameter has no literal
             (``sql.arguments``).
-        TableNotFoundError: There is no Delta table of that name or at that path.
-        VersionNotFoundError: A query names a version that the table does not have.
+        TableNotFoundError: There is no Delta table of that name (``name.not_delta``) or at that
+            path (``table.not_found``).
+        VersionNotFoundError: A query names a version that the table does not have
+            (``version.not_found``).
 
     >>> sql(spark, "DELETE FROM delta.`/tmp/orders` WHERE id = 7").show()  # doctest: +SKIP
     +-----------------+
