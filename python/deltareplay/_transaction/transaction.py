@@ -377,7 +377,9 @@ class Transaction:
 
         Raises:
             CommitConflictError: Another writer's commit conflicts; nothing was committed.
-            InvalidArgumentError: The commit would break the table.
+            InvalidArgumentError: The commit would break the table, e.g. remove rows of an
+                append-only table (``transaction.append_only``), or name a file twice
+                (``transaction.duplicate``).
             CommitStateUnknownError: It is unknown whether the storage took the commit
                 (``commit.unknown``).
             StorageError: The storage failed otherwise; nothing was committed.

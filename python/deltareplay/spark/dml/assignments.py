@@ -219,7 +219,7 @@ def checked_assignments(value: Any, argument: str) -> dict[str, Expression]:
     """Check the types of assignments, and return them.
 
     Raises:
-        InvalidArgumentError: The assignments are None; also a ``ValueError``.
+        InvalidArgumentError: ``argument.type``: the assignments are None; also a ``ValueError``.
         TypeError: They are not a dict of strings to SQL text or columns.
     """
     if value is None:

@@ -55,7 +55,7 @@ def delete(
         InvalidArgumentError: The condition does not fit the table (``statement.expression``); the
             table is append-only (``transaction.append_only``).
         UnsupportedFeatureError: Spark is older than 4.0 (``spark.too_old``); the table has a
-            feature that cannot be written (``protocol.writer_features``).
+            feature that cannot be written (``write.feature``, ``protocol.writer_features``).
         TableNotFoundError: There is no table (``table.not_found``).
         CommitConflictError: Another writer changed the files that were read.
 

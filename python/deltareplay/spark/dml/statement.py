@@ -66,9 +66,9 @@ class DmlStatement:
         Raises:
             InvalidArgumentError: ``spark.setting``: a setting has an invalid value.
                 ``write.columns``: a column has a reserved name.
-            UnsupportedFeatureError: Spark is older than 4.0; or the table has a feature that cannot
-                be written.
-            TableNotFoundError: There is no table.
+            UnsupportedFeatureError: Spark is older than 4.0 (``spark.too_old``); or the table has a
+                feature that cannot be written (``write.feature``).
+            TableNotFoundError: ``table.not_found``: there is no table.
         """
         capabilities.require_spark_4(spark, "changing a table")
         snapshot = (
@@ -139,7 +139,7 @@ class DmlStatement:
             The files, and an empty frame whose topmost node is the condition's filter.
 
         Raises:
-            InvalidArgumentError: Spark cannot resolve the condition.
+            InvalidArgumentError: ``statement.expression``: Spark cannot resolve the condition.
         """
         empty, filter = self.empty(alias), None
         frame = empty

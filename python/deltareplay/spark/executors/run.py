@@ -90,7 +90,7 @@ def check(spark: SparkSession) -> None:
     """Run one task that imports the package, to fail before any work if it is missing.
 
     Raises:
-        UnsupportedFeatureError: The executors do not have the package.
+        UnsupportedFeatureError: ``spark.executors``: the executors do not have the package.
     """
     classic = capabilities.is_classic(spark)
     session = str(spark.sparkContext.applicationId if classic else spark.session_id)

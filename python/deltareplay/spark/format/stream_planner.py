@@ -78,9 +78,10 @@ class StreamPlanner:
             limited: Whether the limits of the options apply.
 
         Raises:
-            InvalidArgumentError: The table's columns changed, or it was replaced.
+            InvalidArgumentError: The table's columns changed (``follow.schema``), or it was
+                replaced (``follow.offset``).
             UnsupportedFeatureError: The options do not allow one of the next commits.
-            VersionNotFoundError: The stream starts after the latest version.
+            VersionNotFoundError: ``changes.start``: the stream starts after the latest version.
         """
         self._check_columns()
         current = start or self._current
@@ -131,7 +132,8 @@ class StreamPlanner:
             split_size: Approximate bytes of files per split.
 
         Raises:
-            InvalidArgumentError: The table's columns changed, or it was replaced.
+            InvalidArgumentError: The table's columns changed (``follow.schema``), or it was
+                replaced (``follow.offset``).
             UnsupportedFeatureError: A commit changed rows, and the options do not allow that.
             CorruptTableError: The log is damaged.
         """

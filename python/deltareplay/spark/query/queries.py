@@ -106,8 +106,8 @@ def run(spark: SparkSession, text: str) -> DataFrame:
             by ``change_functions.rows``.
         UnsupportedFeatureError: ``sql.view``: a view of the catalog keeps the text of its query; or
             as by ``metadata_column.exclusions``.
-        TableNotFoundError: There is no Delta table at a path.
-        VersionNotFoundError: A table does not have the version.
+        TableNotFoundError: ``table.not_found``: there is no Delta table at a path.
+        VersionNotFoundError: ``version.not_found``: a table does not have the version.
     """
     return spark.sql(text) if capabilities.has_delta(spark) else run_on_snapshots(spark, text)
 

@@ -99,8 +99,9 @@ def located(spark: SparkSession, table: TableLocation, files: pa.Table, root: st
     Raises:
         CorruptTableError: A path leads out of the table; or a symbolic link does, if the table has
             allowed roots.
-        InvalidArgumentError: Spark does not support the storage.
-        UnsupportedFeatureError: Spark cannot use the credentials that the catalog vends.
+        InvalidArgumentError: ``spark.root``: Spark does not support the storage.
+        UnsupportedFeatureError: ``spark.credentials``: Spark cannot use the credentials that the
+            catalog vends.
     """
     credentials = HadoopCredentials.of(spark, table, root, "READ")
     base = credentials.path(root_in_spark(table.uri, root))

@@ -134,7 +134,8 @@ def check_types(spark: SparkSession, columns: list[Column]) -> None:
     """Check that this version of Spark can read the types of the columns.
 
     Raises:
-        UnsupportedFeatureError: Variants, or types that were widened, on an older Spark.
+        UnsupportedFeatureError: ``spark.too_old``: variants, or types that were widened, on an
+            older Spark.
     """
     if capabilities.version(spark) >= (4, 0):
         return

@@ -34,7 +34,8 @@ def root_in_spark(uri: str, root: str | None) -> str:
     """Return the root of a table for Spark: the caller's ``root``, or its own URI.
 
     Raises:
-        InvalidArgumentError: Hadoop has no such scheme, or the root begins with ``~``.
+        InvalidArgumentError: ``spark.root``: Hadoop has no such scheme, or the root begins with
+            ``~``.
     """
     if root is None:
         return hadoop_root(uri)
@@ -49,7 +50,7 @@ def hadoop_root(uri: str) -> str:
     """Convert the URI of a table's root to a Hadoop ``Path``.
 
     Raises:
-        InvalidArgumentError: Hadoop has no such scheme.
+        InvalidArgumentError: ``spark.root``: Hadoop has no such scheme.
 
     >>> hadoop_root("s3://bucket/a%20b/")
     's3a://bucket/a b'

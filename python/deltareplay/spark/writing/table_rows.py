@@ -104,7 +104,7 @@ def default(spark: SparkSession, field: Field) -> Column:
     """Return the value of a column that the rows lack.
 
     Raises:
-        UnsupportedFeatureError: Its default cannot be evaluated by Spark.
+        UnsupportedFeatureError: ``spark.expression``: Spark cannot evaluate its default.
     """
     from pyspark.sql import functions as sf
 
