@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
-from deltareplay.spark.format import every_thread, session_option
+from deltareplay.spark.format import registered_source, session_option
 from deltareplay.spark.session import capabilities
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def register(spark: SparkSession, name: Literal["deltareplay", "delta"] = "delta
     zone = capabilities.time_zone(spark) if name == "delta" else None
     source = data_source.session_data_source(name, zone, pushes_filters=filtering)
     if capabilities.is_classic(spark):
-        every_thread.register(spark, source)
+        registered_source.register(spark, source)
     else:
         spark.dataSource.register(source)
     session_option.extend_writers(spark, name)
