@@ -24,7 +24,7 @@ ALONE = {"test_spark_versions.py", "test_vended.py", "test_requests.py", "test_m
 
 #: Files that take much longer than their number of tests suggests, the longest first.
 LONG = [
-    *("test_read.py", "test_session_settings.py", "test_both_ways.py", "test_memory.py"),
+    *("test_read.py", "test_session_settings.py", "test_read_by_paths.py", "test_memory.py"),
     *("test_executor_statements.py", "test_replace_matching.py", "test_without_jar_on_connect.py"),
     *("test_vended.py", "test_spark_versions.py", "test_optimize.py", "test_examples.py"),
     *("test_without_jar.py", "test_escaped_strings.py", "test_executors.py", "test_race.py"),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark.support.here import run_here
+from spark.support.statements import run_statement
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
@@ -65,14 +65,14 @@ def by_format(spark: Any, rows: Any, path: Path) -> None:
 
 def as_select(spark: Any, rows: Any, path: Path) -> None:
     rows.createOrReplaceTempView("described_rows")
-    run_here(spark, f"CREATE TABLE delta.`{path}` AS SELECT * FROM described_rows")
+    run_statement(spark, f"CREATE TABLE delta.`{path}` AS SELECT * FROM described_rows")
 
 
 def replaced_as_select(spark: Any, rows: Any, path: Path) -> None:
     dr_spark.write(spark.range(1), path)
     rows.createOrReplaceTempView("described_rows")
     text = f"CREATE OR REPLACE TABLE delta.`{path}` AS SELECT * FROM described_rows"
-    run_here(spark, text)
+    run_statement(spark, text)
 
 
 @pytest.mark.parametrize("way", [new, merged, replaced, by_format, as_select, replaced_as_select])
@@ -130,8 +130,8 @@ def test_collations_are_refused(spark: Any, tmp_path: Path, query: str) -> None:
         lambda: dr_spark.write(rows, plain),
         lambda: dr_spark.write(rows, plain, mode="overwrite", schema_mode="overwrite"),
         lambda: dr_spark.write(rows.withColumnRenamed("v", "w"), plain, schema_mode="merge"),
-        lambda: run_here(spark, f"CREATE TABLE delta.`{path}` AS {query}"),
-        lambda: run_here(spark, f"CREATE TABLE delta.`{path}` (v STRING COLLATE UTF8_LCASE)"),
+        lambda: run_statement(spark, f"CREATE TABLE delta.`{path}` AS {query}"),
+        lambda: run_statement(spark, f"CREATE TABLE delta.`{path}` (v STRING COLLATE UTF8_LCASE)"),
     ]
     for call in calls:
         with pytest.raises(dr.UnsupportedFeatureError) as caught:

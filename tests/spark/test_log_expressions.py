@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from spark.support.here import run_here
+from spark.support.statements import run_statement
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
@@ -264,8 +264,8 @@ def test_variables_of_the_session_are_not_read(spark: Any, tmp_path: Path) -> No
         path = table(tmp_path / "later", first, later)
         for write in (
             lambda: dr_spark.write(spark.range(1), path),
-            lambda: run_here(spark, f"INSERT INTO delta.`{path}` (id) VALUES (1)"),
-            lambda: run_here(
+            lambda: run_statement(spark, f"INSERT INTO delta.`{path}` (id) VALUES (1)"),
+            lambda: run_statement(
                 spark,
                 f"MERGE INTO delta.`{path}` t USING (SELECT 5L AS id) s ON t.id = s.id "
                 "WHEN NOT MATCHED AND s.id < 0 THEN INSERT (id, s) VALUES (s.id, 'y') "
@@ -313,7 +313,7 @@ def test_classes_of_user_defined_types_are_not_loaded(spark: Any, tmp_path: Path
     dr_spark.write(spark.range(1).selectExpr("id + 1 AS id", "'a' AS s"), path)
     dr_spark.sql(spark, f"INSERT INTO delta.`{path}` VALUES (3, 'b')")
     dr_spark.sql(spark, f"UPDATE delta.`{path}` SET s = 'c' WHERE id = 3")
-    run_here(spark, f"DESCRIBE TABLE EXTENDED delta.`{path}`").collect()
+    run_statement(spark, f"DESCRIBE TABLE EXTENDED delta.`{path}`").collect()
     result = sorted(map(tuple, dr_spark.read(spark, path).collect()))
     assert result == [(0, None), (1, "a"), (3, "c")]
     assert not ran.exists()

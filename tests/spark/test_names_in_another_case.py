@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from spark.support.comparison import compare, create_table
-from spark.support.here import run_here
+from spark.support.statements import run_statement
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
@@ -26,7 +26,7 @@ def _run_by_delta_spark(spark: Any, text: str, path: Path) -> None:
 
 
 def _run_by_deltareplay(spark: Any, text: str, path: Path) -> None:
-    run_here(spark, text.format(t=f"delta.`{path}`"))
+    run_statement(spark, text.format(t=f"delta.`{path}`"))
 
 
 def _create_by_builder(tables: Any, spark: Any, path: Path, method: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from spark.support.here import run_here
+from spark.support.statements import run_statement
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
@@ -109,7 +109,7 @@ def test_changes_show_the_old_rows(spark: Any, tmp_path: Path, way: str) -> None
             f"CREATE OR REPLACE TABLE delta.`{path}` USING delta TBLPROPERTIES ({text}) "
             "AS SELECT * FROM replacing"
         )
-        run_here(spark, statement)  # ``sql`` leaves it to the jar
+        run_statement(spark, statement)  # ``sql`` leaves it to the jar
     result = pa.table(table.changes(1)).to_pylist()
     deleted = sorted((row["id"], row["name"]) for row in result if row["_change_type"] == "delete")
     assert deleted == [(1, "a"), (2, "b")]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from spark.support.comparison import compare, compare_statements, create_table
-from spark.support.here import run_here
+from spark.support.statements import run_statement
 from spark.support.tiers import NIGHTLY, pairs
 from spark.support.written import conf
 
@@ -87,7 +87,7 @@ def test_default_properties_in_sql(spark: Any, tmp_path: Path, text: str, exists
             tmp_path,
             base,
             lambda path: spark.sql(text.format(t=f"delta.`{path}`")),
-            lambda path: run_here(spark, text.format(t=f"delta.`{path}`")),
+            lambda path: run_statement(spark, text.format(t=f"delta.`{path}`")),
         )
     assert exists or properties["delta.enableChangeDataFeed"] == "true"
 
@@ -171,7 +171,7 @@ def test_user_metadata_of_commits(spark: Any, tmp_path: Path) -> None:
         merge.whenNotMatchedInsertAll().execute()
         dr_spark.sql(spark, f"OPTIMIZE {target}")
         create = f"CREATE OR REPLACE TABLE {target} USING delta AS SELECT 1 AS id"
-        run_here(spark, create)
+        run_statement(spark, create)
         dr_spark.write(spark.range(5, 9).selectExpr("CAST(id AS INT)"), path, user_metadata="own")
     texts = [row["userMetadata"] for row in dr.Table(path).history().to_pylist()]
     assert texts == ["own", *["tonight"] * 7, None]
@@ -367,7 +367,7 @@ def test_writes_use_the_transaction_of_the_session(spark: Any, tmp_path: Path) -
             writer.save(str(tmp_path / "format"))
             writer.option("txnAppId", "own").option("txnVersion", "1").save(str(tmp_path / "own"))
             create = f"CREATE OR REPLACE TABLE delta.`{tmp_path}/as` USING delta AS SELECT 1 AS id"
-            run_here(spark, create)
+            run_statement(spark, create)
     for name in ("written", "format", "own", "as"):
         snapshot = dr.Table(tmp_path / name).snapshot()
         application = {"own": 1} if name == "own" else {"nightly": 4}

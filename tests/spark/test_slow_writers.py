@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from spark.conftest import SESSION
-from spark.support.here import run_here
+from spark.support.statements import run_statement
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
@@ -31,10 +31,12 @@ WRITES: dict[str, Callable[[Any, str], object]] = {
     "overwrite": lambda spark, path: dr_spark.write(
         spark.range(3).selectExpr("id", "id AS n"), path, mode="overwrite"
     ),
-    "merge": lambda spark, path: run_here(spark, MERGE.format(f"delta.`{path}`")),
-    "update": lambda spark, path: run_here(spark, f"UPDATE delta.`{path}` SET n = 5 WHERE id = 1"),
-    "delete": lambda spark, path: run_here(spark, f"DELETE FROM delta.`{path}` WHERE id = 1"),
-    "optimize": lambda spark, path: run_here(spark, f"OPTIMIZE delta.`{path}`"),
+    "merge": lambda spark, path: run_statement(spark, MERGE.format(f"delta.`{path}`")),
+    "update": lambda spark, path: run_statement(
+        spark, f"UPDATE delta.`{path}` SET n = 5 WHERE id = 1"
+    ),
+    "delete": lambda spark, path: run_statement(spark, f"DELETE FROM delta.`{path}` WHERE id = 1"),
+    "optimize": lambda spark, path: run_statement(spark, f"OPTIMIZE delta.`{path}`"),
 }
 
 

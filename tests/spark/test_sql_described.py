@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from spark.support.here import run_here
+from spark.support.statements import run_statement
 
 import deltareplay as dr
 
@@ -57,7 +57,7 @@ def test_rows_are_those_of_delta_spark(
     spark: Any, tables: dict[str, str], text: str, table: str
 ) -> None:
     text = text.format(tables[table])
-    ours = run_here(spark, text)
+    ours = run_statement(spark, text)
     theirs = spark.sql(text)
     assert ours.dtypes == theirs.dtypes
     differs = () if table == "name" else ("Type", "Location")  # of a path
@@ -78,8 +78,8 @@ def test_rows_are_those_of_delta_spark(
 )
 def test_bad_input(spark: Any, tables: dict[str, str], text: str, code: str) -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
-        run_here(spark, text.format(tables["path"]))
+        run_statement(spark, text.format(tables["path"]))
     assert caught.value.code == code
     with pytest.raises(dr.TableNotFoundError) as caught:
-        run_here(spark, f"DESCRIBE {tables['path'][:-1]}/nowhere`")
+        run_statement(spark, f"DESCRIBE {tables['path'][:-1]}/nowhere`")
     assert caught.value.code == "table.not_found"

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from spark.support.comparison import compare, compare_statements, create_table
-from spark.support.here import run_here
+from spark.support.statements import run_statement
 from spark.support.tiers import pairs
 
 import deltareplay as dr
@@ -116,7 +116,7 @@ def creating(spark: Any, how: str, query: str) -> Any:
         elif how == "delta sql":
             spark.sql(f"CREATE TABLE delta.`{path}` USING delta AS {query}")
         elif how == "sql":
-            run_here(spark, f"CREATE TABLE delta.`{path}` USING delta AS {query}")
+            run_statement(spark, f"CREATE TABLE delta.`{path}` USING delta AS {query}")
         else:
             dr_spark.register(spark)
             rows.write.format("deltareplay").mode("append").save(str(path))

@@ -1,4 +1,4 @@
-"""Statements run by deltareplay in sessions where ``sql`` leaves them to delta-spark's jar."""
+"""Statements run by deltareplay itself, where ``sql`` leaves them to delta-spark's jar."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from support.statements import parsed
 from deltareplay.spark.catalog import lookup
 
 
-def run_here(spark: Any, text: str) -> Any:
-    """Run a statement, and return its result."""
+def run_statement(spark: Any, text: str) -> Any:
+    """Run a statement by deltareplay, and return its result."""
     statement = parsed(text)
     assert statement is not None
     return statement.run(spark, lookup.find(spark, statement.table))
