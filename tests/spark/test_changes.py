@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from spark.support import written_changes
+from spark.support import delta_spark_changes
 
 import deltareplay as dr
 
@@ -26,12 +26,12 @@ def rows(table: pa.Table) -> Counter[str]:
 
 
 @pytest.mark.slow  # reads dozens of ranges
-@pytest.mark.parametrize("name", written_changes.DAILY)
+@pytest.mark.parametrize("name", delta_spark_changes.DAILY)
 def test_ranges_agree_with_spark(spark: Any, changed: Any, name: str) -> None:
     path = changed(name)
     table = dr.Table(path)
     latest = table.snapshot().version
-    first = written_changes.FIRST.get(name, 0)
+    first = delta_spark_changes.FIRST.get(name, 0)
     # one read of all versions, filtered for each range
     everything = (
         spark.read.format("delta")

@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from spark.support.delta_spark_logs import properties
 from spark.support.delta_tables import rows_by_delta_spark, rows_of
-from spark.support.written import properties
 from support.writing import bodies
 
 import deltareplay as dr

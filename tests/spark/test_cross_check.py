@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 import pytest
-from spark.support import references, stored, written
+from spark.support import delta_spark_logs, references, stored
 from spark.support.tiers import NIGHTLY
 
 import deltareplay as dr
@@ -60,7 +60,7 @@ def references_of(
     return cache(lambda name: references.references(spark, tables(name)))
 
 
-@pytest.mark.parametrize("name", written.TABLES)
+@pytest.mark.parametrize("name", delta_spark_logs.TABLES)
 def test_every_version_agrees_with_delta_spark(tables: Any, references_of: Any, name: str) -> None:
     path = tables(name)
     expected = references_of(name)
@@ -71,7 +71,7 @@ def test_every_version_agrees_with_delta_spark(tables: Any, references_of: Any, 
     assert dr.Table(path).snapshot().version == expected[-1].version
 
 
-@pytest.mark.parametrize("name", written.TABLES)
+@pytest.mark.parametrize("name", delta_spark_logs.TABLES)
 def test_updated_snapshots_agree_with_delta_spark(
     tables: Any, references_of: Any, name: str
 ) -> None:
@@ -82,7 +82,7 @@ def test_updated_snapshots_agree_with_delta_spark(
         assert_agrees(result, newest)
 
 
-@pytest.mark.parametrize("name", written.TABLES)
+@pytest.mark.parametrize("name", delta_spark_logs.TABLES)
 def test_history_agrees_with_delta_spark(spark: Any, tables: Any, name: str) -> None:
     path = tables(name)
     described = spark.sql(f"DESCRIBE HISTORY delta.`{path}`").collect()
@@ -110,7 +110,7 @@ def present(parameters: Any) -> dict[str, Any]:
     return {name: value for name, value in result.items() if value is not None}
 
 
-@pytest.mark.parametrize("name", written.TABLES)
+@pytest.mark.parametrize("name", delta_spark_logs.TABLES)
 def test_timestamps_find_the_versions_that_delta_spark_finds(
     spark: Any, tables: Any, name: str
 ) -> None:

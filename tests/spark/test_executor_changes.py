@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from spark.support import written_changes
+from spark.support import delta_spark_changes
 from spark.support.tiers import pairs
 from spark.test_changes import CHANGE_COLUMNS, rows
 
@@ -32,10 +32,10 @@ def frame_rows(frame: Any) -> Counter[str]:
     return rows(frame.toArrow())
 
 
-@pytest.mark.parametrize("name", written_changes.DAILY)
+@pytest.mark.parametrize("name", delta_spark_changes.DAILY)
 def test_changes_agree_with_delta_spark(spark: Any, changed: Any, name: str) -> None:
     path = changed(name)
-    first = written_changes.FIRST.get(name, 0)
+    first = delta_spark_changes.FIRST.get(name, 0)
     theirs = (
         spark.read.format("delta")
         .option("readChangeFeed", "true")

@@ -14,8 +14,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from spark.conftest import SESSION
+from spark.support.delta_spark_logs import conf
 from spark.support.tiers import pairs
-from spark.support.written import conf
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark

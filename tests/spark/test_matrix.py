@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from spark.support.written import properties
+from spark.support.delta_spark_logs import properties
 
 import deltareplay as dr
 

@@ -14,9 +14,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from spark.support import rows_cases, stored, written_rows
+from spark.support import delta_spark_rows, rows_cases, stored
+from spark.support.delta_spark_logs import conf
 from spark.support.tiers import NIGHTLY
-from spark.support.written import conf
 from spark.test_rows import check_core, lines, read_by_spark, versions
 
 import deltareplay as dr
@@ -108,7 +108,7 @@ def read_by_delta_spark(
     )
 
 
-@pytest.mark.parametrize("name", written_rows.ROWS)
+@pytest.mark.parametrize("name", delta_spark_rows.ROWS)
 def test_rows_and_types_are_those_of_delta_spark(
     spark: Any, tables: Any, read_by_delta_spark: Any, name: str
 ) -> None:

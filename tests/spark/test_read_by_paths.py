@@ -12,8 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from spark.support import rows_cases, written_rows
-from spark.support.written import conf
+from spark.support import delta_spark_rows, rows_cases
+from spark.support.delta_spark_logs import conf
 from spark.test_read import FILTERS, arrow, plan
 from spark.test_rows import lines, versions
 
@@ -49,7 +49,7 @@ def test_conformance_suite(spark: Any, rows: rows_cases.Rows) -> None:
     assert rows_cases.check(rows.few(), read)
 
 
-@pytest.mark.parametrize("name", written_rows.ROWS)
+@pytest.mark.parametrize("name", delta_spark_rows.ROWS)
 def test_rows_and_types(
     spark: Any, tables: Any, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 from spark.support.comparison import texts_by_delta_spark
+from spark.support.delta_spark_logs import conf
 from spark.support.tiers import pairs
-from spark.support.written import conf
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from spark.support.written import TABLES, conf
+from spark.support.delta_spark_logs import TABLES, conf
 
 import deltareplay as dr
 

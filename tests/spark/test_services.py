@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark.support.written import properties
+from spark.support.delta_spark_logs import properties
 
 import deltareplay as dr
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark.support import stored, written
+from spark.support import delta_spark_logs, stored
 from spark.support.references import Reference, references
 from spark.support.tiers import NIGHTLY
 from spark.test_rows import lines, versions
@@ -75,7 +75,7 @@ def test_stored_tables_of_changes_are_what_spark_writes(
     assert log_files(path) == log_files(changed(name))
 
 
-@pytest.mark.parametrize("name", written.TABLES)
+@pytest.mark.parametrize("name", delta_spark_logs.TABLES)
 def test_stored_snapshots_are_what_spark_reads(spark: Any, stored_tables: Path, name: str) -> None:
     snapshots = references(spark, stored_tables / "rows" / name)
     assert in_order(stored.stored_references(stored_tables, name)) == in_order(snapshots)

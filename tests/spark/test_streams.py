@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark.support import written_changes
+from spark.support import delta_spark_changes
 from support import data, logs
 
 import deltareplay as dr
@@ -198,7 +198,7 @@ def test_the_change_feed_is_that_of_delta_spark(spark: Any, changed: Any, tmp_pa
 
 
 def test_errors_end_the_query(spark: Any, changed: Any, tmp_path: Path) -> None:
-    path = changed(next(iter(written_changes.CHANGED)))
+    path = changed(next(iter(delta_spark_changes.CHANGED)))
 
     def fails(**options: Any) -> str:
         frame = spark.readStream.format("deltareplay").options(**options).load(str(path))

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from spark.support.written import conf, properties
+from spark.support.delta_spark_logs import conf, properties
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark

@@ -10,8 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from spark.support.delta_spark_logs import conf
 from spark.support.tiers import NIGHTLY
-from spark.support.written import conf
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark

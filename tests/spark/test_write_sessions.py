@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from spark.support.written import conf, properties
+from spark.support.delta_spark_logs import conf, properties
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark

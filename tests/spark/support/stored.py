@@ -16,16 +16,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from spark.support import written_changes, written_rows
+from spark.support import delta_spark_changes, delta_spark_rows
+from spark.support.delta_spark_logs import TABLES as TABLES_OF_LOGS
+from spark.support.delta_spark_logs import conf
 from spark.support.references import Reference, references
-from spark.support.written import TABLES as TABLES_OF_LOGS
-from spark.support.written import conf
 from spark.test_rows import lines, read_by_spark, spelled, versions
 
 ARCHIVE = Path(__file__).parents[2] / "fixtures" / "delta_spark.tar.xz"
 
 #: The names of the tables, by folder.
-TABLES = {"rows": list(written_rows.ROWS), "changed": written_changes.BY_DAY}
+TABLES = {"rows": list(delta_spark_rows.ROWS), "changed": delta_spark_changes.BY_DAY}
 
 _DEFAULTS = "spark__databricks__delta__properties__defaults__"
 #: Stored tables age: a write to a copy must keep its log, and its tombstones.
@@ -39,9 +39,9 @@ def write(spark: Any, folder: str, name: str, path: Path) -> None:
     """Write a table by delta-spark."""
     with conf(spark, **_KEPT):
         if folder == "changed":
-            written_changes.write_table(spark, path, name)
+            delta_spark_changes.write_table(spark, path, name)
         else:
-            written_rows.ROWS[name](spark, path)
+            delta_spark_rows.ROWS[name](spark, path)
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from spark.support.written import TABLES, Spark, conf, properties
+from spark.support.delta_spark_logs import TABLES, Spark, conf, properties
 
-#: By name: the tables of ``written``, and those of this module.
+#: By name: the tables of ``delta_spark_logs``, and those of this module.
 ROWS: dict[str, Callable[[Spark, Path], None]] = dict(TABLES)
 
 
