@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from spark.support import rows_cases
-from spark.support.delta_spark_logs import conf
+from spark.support.settings import conf
 from spark.test_read import arrow
 from spark.test_rows import lines
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark.support.delta_spark_logs import conf
 from spark.support.delta_tables import ROWS, rows_of, write_table
+from spark.support.settings import conf
 
 from deltareplay import InvalidArgumentError
 from deltareplay import spark as dr_spark

@@ -12,8 +12,8 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from spark.support.delta_spark_logs import conf
 from spark.support.delta_tables import ROWS, rows_of, write_table
+from spark.support.settings import conf
 
 import deltareplay as dr
 from deltareplay import exceptions

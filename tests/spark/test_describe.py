@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark.support.delta_spark_logs import conf
+from spark.support.settings import conf
 from spark.test_cross_check import present
 from spark.test_read import without_nullability
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from spark.support.comparison import compare_statements
-from spark.support.delta_spark_logs import conf
+from spark.support.settings import conf
 from spark.support.tiers import pairs
 
 import deltareplay as dr

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark.support.delta_spark_logs import conf
+from spark.support.settings import conf
 from spark.support.tiers import NIGHTLY
 from spark.test_write import directories, raises, same_rows
 from support import logs

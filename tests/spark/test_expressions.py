@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from spark.support.delta_spark_logs import conf
+from spark.support.settings import conf
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from spark.support.delta_spark_logs import conf
+from spark.support.settings import conf
 from support import data, logs
 from support.shapes import annotated, line, point
 

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from spark.conftest import SESSION
-from spark.support.delta_spark_logs import conf
+from spark.support.settings import conf
 from spark.support.tiers import pairs
 
 import deltareplay as dr

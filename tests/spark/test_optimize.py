@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 from spark.support.comparison import texts_by_delta_spark
-from spark.support.delta_spark_logs import conf, properties
+from spark.support.delta_spark_logs import properties
+from spark.support.settings import conf
 from spark.support.tiers import NIGHTLY, pairs
 
 import deltareplay as dr

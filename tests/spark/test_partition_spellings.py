@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark.support.delta_spark_logs import conf
+from spark.support.settings import conf
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from spark.support import delta_spark_rows, rows_cases, stored
-from spark.support.delta_spark_logs import conf
+from spark.support.settings import conf
 from spark.support.tiers import NIGHTLY
 from spark.test_rows import check_core, lines, read_by_spark, versions
 

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from spark.support import delta_spark_rows, rows_cases
-from spark.support.delta_spark_logs import conf
+from spark.support.settings import conf
 from spark.test_read import FILTERS, arrow, plan
 from spark.test_rows import lines, versions
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from spark.support.comparison import texts_by_delta_spark
-from spark.support.delta_spark_logs import conf
+from spark.support.settings import conf
 from spark.support.tiers import pairs
 
 import deltareplay as dr

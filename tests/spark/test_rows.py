@@ -13,7 +13,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from spark.support.delta_spark_logs import TABLES, conf
+from spark.support.delta_spark_logs import TABLES
+from spark.support.settings import conf
 
 import deltareplay as dr
 

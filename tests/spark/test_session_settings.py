@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from spark.support.comparison import compare, compare_statements, create_table
-from spark.support.delta_spark_logs import conf
+from spark.support.settings import conf
 from spark.support.statements import run_statement
 from spark.support.tiers import NIGHTLY, pairs
 

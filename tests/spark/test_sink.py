@@ -16,7 +16,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from spark.support.delta_spark_logs import conf, properties
+from spark.support.delta_spark_logs import properties
+from spark.support.settings import conf
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark.support.delta_spark_logs import conf
 from spark.support.delta_tables import ROWS, rows_of, write_table
+from spark.support.settings import conf
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 from spark.conftest import SESSION
-from spark.support.delta_spark_logs import conf
 from spark.support.delta_tables import rows_of
+from spark.support.settings import conf
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark

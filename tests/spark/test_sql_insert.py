@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from spark.support.comparison import compare_statements, texts_by_delta_spark
-from spark.support.delta_spark_logs import conf
+from spark.support.settings import conf
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark

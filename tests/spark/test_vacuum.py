@@ -11,7 +11,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from spark.support.delta_spark_logs import conf, properties
+from spark.support.delta_spark_logs import properties
+from spark.support.settings import conf
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from spark.support.delta_spark_logs import conf
+from spark.support.settings import conf
 from spark.support.tiers import NIGHTLY
 
 import deltareplay as dr

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from spark.support.settings import conf
 
 Spark = Any
 TABLES: dict[str, Callable[[Spark, Path], None]] = {}
@@ -26,23 +27,6 @@ def registered(write: Callable[[Callable[[str], Any], Spark, str], None]) -> Any
 
     TABLES[write.__name__] = run
     return write
-
-
-@contextmanager
-def conf(spark: Spark, **settings: str) -> Iterator[None]:
-    """Change session settings temporarily; dots are two underscores."""
-    names = {name.replace("__", "."): value for name, value in settings.items()}
-    before = {name: spark.conf.get(name, None) for name in names}
-    for name, value in names.items():
-        spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                spark.conf.unset(name)
-            else:
-                spark.conf.set(name, value)
 
 
 def properties(**values: str) -> str:

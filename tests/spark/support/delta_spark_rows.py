@@ -6,7 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from spark.support.delta_spark_logs import TABLES, Spark, conf, properties
+from spark.support.delta_spark_logs import TABLES, Spark, properties
+from spark.support.settings import conf
 
 #: By name: the tables of ``delta_spark_logs``, and those of this module.
 ROWS: dict[str, Callable[[Spark, Path], None]] = dict(TABLES)

@@ -18,8 +18,8 @@ from typing import Any
 
 from spark.support import delta_spark_changes, delta_spark_rows
 from spark.support.delta_spark_logs import TABLES as TABLES_OF_LOGS
-from spark.support.delta_spark_logs import conf
 from spark.support.references import Reference, references
+from spark.support.settings import conf
 from spark.test_rows import lines, read_by_spark, spelled, versions
 
 ARCHIVE = Path(__file__).parents[2] / "fixtures" / "delta_spark.tar.xz"
