@@ -121,13 +121,13 @@ format: $(VENV)/.dev ## format the code as `make lint` requires
 	$(ACTIVE) ruff format .
 	$(ACTIVE) ruff check --fix .
 
-bench: $(VENV)/.bench ## compare time and memory with other libraries; writes benches/results/index.html and far.html
+bench: $(VENV)/.bench ## compare time and memory with other libraries; writes benches/results/index.html and remote.html
 	cargo build --profile dist --package deltareplay-benches --bins
 	$(ACTIVE) maturin develop --profile dist --skip-install
 	$(ACTIVE) python benches/python/run.py --data $(BENCH_DATA)
 	$(ACTIVE) python benches/python/rows.py --data $(BENCH_DATA)
 	$(ACTIVE) python benches/python/changes.py --data $(BENCH_DATA)
-	$(ACTIVE) python benches/python/far.py
+	$(ACTIVE) python benches/python/remote.py
 	$(ACTIVE) python benches/python/sizes.py --data $(BENCH_DATA) --sizes $(SIZES)
 
 bench-spark: $(VENV)/.bench $(VENV)/.spark ## compare reads in Spark with delta-spark and bare Parquet

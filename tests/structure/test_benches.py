@@ -87,10 +87,10 @@ def test_the_page_of_a_remote_store_compares_engines(tmp_path: Path) -> None:
             for figure in figures
         ],
     }
-    (tmp_path / "far.json").write_text(json.dumps(results), encoding="utf-8")
-    command = [sys.executable, str(ROOT / "benches/python/far.py"), "--draw", "--results"]
+    (tmp_path / "remote.json").write_text(json.dumps(results), encoding="utf-8")
+    command = [sys.executable, str(ROOT / "benches/python/remote.py"), "--draw", "--results"]
     subprocess.run([*command, str(tmp_path)], check=True, capture_output=True, timeout=300)
-    page = Page((tmp_path / "far.html").read_text(encoding="utf-8"))
+    page = Page((tmp_path / "remote.html").read_text(encoding="utf-8"))
     assert {"steps", "requests", "figures"} <= {*page.ids}
     assert page.values("src") == []
     rows = page.tables["Figures"].rows

@@ -1,12 +1,12 @@
 """What does a remote table cost: sequential steps and requests.
 
-``python benches/python/far.py [--latency SECONDS] [--engines deltareplay,deltalake,polars]``
+``python benches/python/remote.py [--latency SECONDS] [--engines deltareplay,deltalake,polars]``
 
 The store is that of the tests, on this machine, and waits before each response. For each
 operation, prints its time divided by the latency, including computing time, and the number of
-requests; ``benches/results/far.json`` has the same, and ``far.html`` a chart. The operations of an
-engine run one after the other in one process, with its caches. ``--draw`` measures nothing: it
-draws the page from the JSON.
+requests; ``benches/results/remote.json`` has the same, and ``remote.html`` a chart. The operations
+of an engine run one after the other in one process, with its caches. ``--draw`` measures nothing:
+it draws the page from the JSON.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from pathlib import Path
 from typing import Any
 
 import engines
-import far_page
 import generate
 import pyarrow as pa
+import remote_page
 
 sys.path.insert(0, str(Path(__file__).parent.parent.parent / "tests"))
 
@@ -232,13 +232,13 @@ def main() -> None:
         engine, root, options = arguments.run
         run(engine, root, json.loads(options))
         return
-    file = arguments.results / "far.json"
+    file = arguments.results / "remote.json"
     if not arguments.draw:
         names = [name for name in arguments.engines if importlib.util.find_spec(name)]
         arguments.results.mkdir(parents=True, exist_ok=True)
         text = json.dumps(measure(names, arguments.latency), indent=1)
         file.write_text(text + "\n", encoding="utf-8")
-    print(far_page.draw(file))
+    print(remote_page.draw(file))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The results of ``far.py`` as a page in the style of the report, drawn from the JSON."""
+"""The results of ``remote.py`` as a page in the style of the report, drawn from the JSON."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def html(results: dict[str, Any]) -> str:
     busy = results["load"] > results["cores"] / 2
     warning = "The machine was busy with other work, which counts in the steps."
     run = (
-        f"python benches/python/far.py, {results['begun']}; the store answers after "
+        f"python benches/python/remote.py, {results['begun']}; the store answers after "
         f"{results['latency']:g} s. The operations of an engine ran in one process."
     )
     header = tag(
@@ -52,7 +52,9 @@ def html(results: dict[str, Any]) -> str:
         tag("p", run, class_="uri"),
         tag("p", warning, class_="warn") if busy else None,
     )
-    footer = tag("footer", tag("p", "Drawn from far.json beside this page, which loads nothing."))
+    footer = tag(
+        "footer", tag("p", "Drawn from remote.json in this folder; the page loads nothing.")
+    )
     title = "deltareplay: benchmarks on a remote store"
     return report.document(title, "deltareplay benchmarks", header, parts, footer)
 
