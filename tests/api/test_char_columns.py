@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from support import logs
 
 import deltareplay as dr
 
@@ -21,15 +22,11 @@ def declared_later(path: Path, partitions: list[str]) -> dr.Table:
     rows = [(1, "ab"), (2, "abcd"), (3, "ab  "), (4, None), (5, "a\t")]
     table.append([{"id": number, "c": text} for number, text in rows])
     table.append([{"id": 6, "c": "zz"}])
-    first = path / "_delta_log" / f"{0:020}.json"
-    lines = [json.loads(line) for line in first.read_text().splitlines()]
-    [metadata] = [line["metaData"] for line in lines if "metaData" in line]
-    fields = json.loads(metadata["schemaString"])
-    fields["fields"][1]["metadata"] = CHAR
-    metadata["schemaString"] = json.dumps(fields)
-    first.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    for checksum in first.parent.glob("*.crc"):
-        checksum.unlink()
+    with logs.edited_commit(path, 0) as actions:
+        [metadata] = [action["metaData"] for action in actions if "metaData" in action]
+        fields = json.loads(metadata["schemaString"])
+        fields["fields"][1]["metadata"] = CHAR
+        metadata["schemaString"] = json.dumps(fields)
     return dr.Table(path)
 
 

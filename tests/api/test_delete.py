@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from support import logs
 from support.writing import MODES, bodies
 
 import deltareplay as dr
@@ -269,10 +270,9 @@ def test_overwrite_conflicts_with_a_concurrent_append(tmp_path: Path) -> None:
 
 def test_a_missing_row_id_column_is_an_error(tmp_path: Path) -> None:
     table = filled(tmp_path / "t", MODES["copies with ids"], [])
-    first = tmp_path / "t" / "_delta_log" / f"{0:020}.json"
-    first.write_text(first.read_text().replace("materialized", "other"))
-    for checksum in first.parent.glob("*.crc"):
-        checksum.unlink()
+    with logs.edited_commit(tmp_path / "t", 0) as actions:
+        [metadata] = [action["metaData"] for action in actions if "metaData" in action]
+        del metadata["configuration"]["delta.rowTracking.materializedRowIdColumnName"]
     with pytest.raises(dr.CorruptTableError) as caught:
         table.delete("id = 1")
     assert caught.value.code == "rows.row_ids"

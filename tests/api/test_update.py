@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from support import logs
 from support.writing import MODES
 
 import deltareplay as dr
@@ -195,21 +196,18 @@ def test_generated_columns_that_cannot_be_computed(expression: str, tmp_path: Pa
 def with_identity(path: Path, explicit: bool, step: int = 10) -> dr.Table:
     """Create a table with an identity column, as delta-spark declares it."""
     table = dr.create_table(path, pa.schema([("id", pa.int64()), ("s", pa.string())]))
-    first = path / "_delta_log" / f"{0:020}.json"
-    lines = [json.loads(line) for line in first.read_text().splitlines()]
-    for line in lines:
-        if "metaData" in line:
-            schema = json.loads(line["metaData"]["schemaString"])
-            schema["fields"][0]["metadata"] = {
-                "delta.identity.start": 5,
-                "delta.identity.step": step,
-                "delta.identity.allowExplicitInsert": explicit,
-            }
-            line["metaData"]["schemaString"] = json.dumps(schema)
-        if "protocol" in line:
-            line["protocol"] = {"minReaderVersion": 1, "minWriterVersion": 6}
-    first.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    (path / "_delta_log" / f"{0:020}.crc").unlink(missing_ok=True)
+    with logs.edited_commit(path, 0) as actions:
+        for action in actions:
+            if "metaData" in action:
+                schema = json.loads(action["metaData"]["schemaString"])
+                schema["fields"][0]["metadata"] = {
+                    "delta.identity.start": 5,
+                    "delta.identity.step": step,
+                    "delta.identity.allowExplicitInsert": explicit,
+                }
+                action["metaData"]["schemaString"] = json.dumps(schema)
+            if "protocol" in action:
+                action["protocol"] = {"minReaderVersion": 1, "minWriterVersion": 6}
     return table
 
 

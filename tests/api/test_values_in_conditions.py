@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import datetime
 import decimal
-import json
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from support import logs
 
 import deltareplay as dr
 
@@ -71,15 +71,10 @@ def ids(table: dr.Table) -> list[int]:
 
 def respell(table: dr.Table, column: str, text: str) -> None:
     """Change the log as another writer would: another spelling of the partition of version 1."""
-    log = Path(table.uri.removeprefix("file://")) / "_delta_log"
-    for checksum in log.glob("*.crc"):
-        checksum.unlink()
-    commit = log / f"{1:020}.json"
-    lines = [json.loads(line) for line in commit.read_text().split("\n") if line]
-    for line in lines:
-        if "add" in line and line["add"]["partitionValues"][column] is not None:
-            line["add"]["partitionValues"][column] = text
-    commit.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with logs.edited_commit(logs.local_path(table.uri), 1) as actions:
+        for action in actions:
+            if "add" in action and action["add"]["partitionValues"][column] is not None:
+                action["add"]["partitionValues"][column] = text
 
 
 @pytest.mark.parametrize("partitions", [[], ["key"]], ids=["plain", "partitioned"])

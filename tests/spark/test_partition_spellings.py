@@ -5,12 +5,12 @@ As in delta-spark 4.4 (delta-io/delta issue 6544), all ways compare values, not 
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from spark.support.settings import conf
+from support import logs
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
@@ -36,15 +36,11 @@ SPELLINGS = {
 
 def respell(path: Path, text: str) -> None:
     """Replace the partition value in the log by a text that another writer would use."""
-    log = path / "_delta_log"
-    for checksum in log.glob("*.crc"):
-        checksum.unlink()
-    for commit in log.glob("*.json"):
-        lines = [json.loads(line) for line in commit.read_text().split("\n") if line]
-        for line in lines:
-            if "add" in line and line["add"]["partitionValues"]["k"] is not None:
-                line["add"]["partitionValues"]["k"] = text
-        commit.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    for version in range(dr.Table(path).snapshot().version + 1):
+        with logs.edited_commit(path, version) as actions:
+            for action in actions:
+                if "add" in action and action["add"]["partitionValues"]["k"] is not None:
+                    action["add"]["partitionValues"]["k"] = text
 
 
 def by_function(spark: Any, frame: Any, path: Path) -> None:

@@ -8,7 +8,8 @@ import os
 import urllib.parse
 import urllib.request
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,18 @@ def write_commit(
 ) -> Path:
     """Write one commit; ``modified`` sets the file's modification time (ms since epoch)."""
     return write_file(table, commit_name(version), json_lines(actions), modified=modified)
+
+
+@contextmanager
+def edited_commit(table: str | os.PathLike[str], version: int) -> Iterator[list[Action]]:
+    """Yield the actions of a commit to change; write them, and delete the log's checksums."""
+    log = log_dir(table)
+    content = (log / commit_name(version)).read_bytes()
+    actions = [json.loads(line) for line in content.split(b"\n") if line]
+    yield actions
+    write_commit(table, version, actions)
+    for checksum in log.glob("*.crc"):
+        checksum.unlink()
 
 
 def write_compacted(
