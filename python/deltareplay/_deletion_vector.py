@@ -98,6 +98,8 @@ class DeletionVector:
             except OverflowError as error:
                 message = "a row is out of range: rows count from 0, and the format holds 64 bits"
                 raise InvalidArgumentError(message, code="dv.row_range") from error
+            except pa.ArrowException as error:  # values of several types, or of none of Arrow's
+                raise TypeError(f"rows must be integers: {error}") from error
         if not pa.types.is_uint64(array.type) and (
             pa.types.is_integer(array.type) or pa.types.is_null(array.type)
         ):

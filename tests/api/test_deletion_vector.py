@@ -206,7 +206,13 @@ def test_rows_out_of_range_are_refused(rows: Any) -> None:
     assert raised.value.code == "dv.row_range"
 
 
-@pytest.mark.parametrize("rows", [["a"], [1.5], [True], pa.array([1.5]), pa.array(["1"])])
+@pytest.mark.parametrize(
+    "rows",
+    [
+        *(["a"], [1.5], [True], [1, "a"], [1, [2]], [object()]),
+        *(pa.array([1.5]), pa.array(["1"]), np.ones((2, 2), int)),
+    ],
+)
 def test_rows_of_other_types_are_refused(rows: Any) -> None:
     with pytest.raises(TypeError, match="rows must be integers"):
         of(rows)
