@@ -338,24 +338,19 @@ def test_ctrl_c_stops_a_scan(log: logs.LogBuilder) -> None:
         adds.append({"add": first["add"] | {"path": f"{number}.parquet", "stats": None}})
     log.commit(*adds)
     code = """
-        import os, signal, sys, threading, time
+        import os, signal, sys, threading
         import deltareplay
 
         scan = deltareplay.Table(sys.argv[1]).snapshot().scan()
-        sent = []
-
-        def interrupt():
-            sent.append(time.perf_counter())
-            os.kill(os.getpid(), signal.SIGINT)
-
-        threading.Timer(0.5, interrupt).start()
+        rows = 0
+        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
         try:
-            for _ in scan.to_batches():
-                pass
+            for batch in scan.to_batches():
+                rows += batch.num_rows
         except KeyboardInterrupt:
-            print(time.perf_counter() - sent[0])
+            print(rows)
         else:
-            print("it was not stopped")
+            print("not stopped")
     """
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", textwrap.dedent(code), log.uri],
@@ -365,9 +360,7 @@ def test_ctrl_c_stops_a_scan(log: logs.LogBuilder) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert float(done.stdout) < 30, (
-        "a busy machine is slow, but nothing waits for the end of the scan"
-    )
+    assert int(done.stdout) < 2_000 * 50_000
 
 
 def test_a_filter_that_is_too_long_is_refused(rows: dr.Table) -> None:
