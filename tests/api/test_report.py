@@ -475,6 +475,23 @@ def test_impossible_times_and_sizes_are_accepted(
     assert Page(dr.Table(log.uri)._repr_html_()).names
 
 
+@pytest.mark.parametrize(
+    ("number", "expected"),
+    [
+        (0, "No column can have statistics: the table has only partition columns, or none."),
+        (201, "With more than 200 columns, they are not listed one by one."),
+    ],
+)
+def test_missing_statistics_of_columns_have_a_reason(
+    log: logs.LogBuilder, tmp_path: Path, number: int, expected: str
+) -> None:
+    columns = {f"c{index}": "long" for index in range(number)}
+    log.create(logs.schema(p="string", **columns), partition_columns=["p"])
+    log.commit(logs.add("a", partition_values={"p": "x"}, stats=logs.stats(1)))
+    _, page = write_report(dr.Table(log.uri), tmp_path)
+    assert expected in page.text
+
+
 def test_columns_are_compared_with_their_nested_types() -> None:
     def facts(element: str, nullable: bool) -> dict[tuple[str, str], str]:
         kind = {"type": "array", "elementType": element, "containsNull": True}

@@ -208,7 +208,7 @@ class LiveFiles:
         to_purge: Files with more than 5 % deleted rows; their bytes and deleted rows.
         shares: Files with a vector by their share of deleted rows, in tenths.
         worst: The files with the most deleted rows: path, deleted rows, rows or None, bytes.
-        columns: Statistics by column; None if there are too many columns, or none with data.
+        columns: Statistics by column, without partition columns; None if there are too many.
     """
 
     num_files: int = 0
@@ -253,12 +253,13 @@ def live_files(snapshot: Snapshot) -> LiveFiles:
     names = ["path", "size", "modificationTime", "partitionValues", "deletionVector", "numRecords"]
     partitioned = set(partition_columns)
     columns = [Column(name, kind) for name, kind in columns_of(fields) if name not in partitioned]
-    if 0 < len(columns) <= MAX_COLUMNS:
+    if len(columns) <= MAX_COLUMNS:
         live.columns = columns
+    if live.columns:
         names.append("stats_parsed")
     pending: list[pa.RecordBatch] = []
     for batch in snapshot.file_batches(columns=names):
-        if live.columns is not None:
+        if live.columns:
             _add_statistics(live.columns, batch)
         _add_deleted(live, batch)
         pending.append(batch.select(_SUMMED_COLUMNS))

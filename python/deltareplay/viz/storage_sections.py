@@ -342,12 +342,13 @@ def statistics_content(facts: Facts) -> list[Content]:
         f"({units.percent(with_count, files.num_files)}) have a row count. Filters on a "
         "column skip only files that have its smallest and largest value."
     )
-    if files.columns is None:
-        return [
-            tag("p", caption, class_="soft"),
-            tag("p", f"With more than {MAX_COLUMNS} columns, they are not listed one by one."),
-            source("add.stats"),
-        ]
+    if not files.columns:
+        reason = (
+            f"With more than {MAX_COLUMNS} columns, they are not listed one by one."
+            if files.columns is None
+            else "No column can have statistics: the table has only partition columns, or none."
+        )
+        return [tag("p", caption, class_="soft"), tag("p", reason), source("add.stats")]
     rows: list[Row] = [
         (
             clip(column.name, 100),
