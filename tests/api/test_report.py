@@ -472,6 +472,7 @@ def test_impossible_times_and_sizes_are_accepted(
     _, page = write_report(dr.Table(log.uri), tmp_path)
     output = ascii_spaces(" ".join(page.text))
     assert "2 live files of 8 EiB" in output
+    assert "9e+18" in output, "rows, in the header"
     assert Page(dr.Table(log.uri)._repr_html_()).names
 
 

@@ -24,12 +24,14 @@ def count(number: float) -> str:
 
 
 def short(number: float) -> str:
-    r"""Format a number in at most six characters.
+    r"""Format a number in at most six characters, not counting a sign.
 
-    >>> short(950), short(1_234_567), short(20_000)
-    ('950', '1.23\xa0M', '20\xa0k')
+    >>> short(950), short(1_234_567), short(20_000), short(2**63)
+    ('950', '1.23\xa0M', '20\xa0k', '9e+18')
     """
     size = abs(number)
+    if size >= 0.9995e15:  # statistics of a log may claim so many rows
+        return f"{number:.0e}"
     for unit, factor in (("tn", 1e12), ("bn", 1e9), ("M", 1e6), ("k", 1e3)):
         if size >= factor * 0.9995:
             return f"{_three_digits(number / factor)}{SPACE}{unit}"
