@@ -77,8 +77,6 @@ def test_every_type_is_read_back(tmp_path: Path) -> None:
     assert table.append(data).version == 1
 
     assert sorted_rows(table, "i64") == data.to_pylist()
-    peer = pytest.importorskip("deltalake").DeltaTable(table.uri)
-    assert peer.to_pyarrow_table().num_rows == 2
     stats = stats_of(table)
     assert stats["numRecords"] == 2
     expected = {
@@ -101,6 +99,8 @@ def test_every_type_is_read_back(tmp_path: Path) -> None:
     counts = dict.fromkeys(TYPES.names, 1)
     assert stats["nullCount"] == {**counts, "st": {"x": 1, "y": 1}}
     assert "12345678901234567.125" in table.snapshot().files()["stats"][0].as_py()
+    peer = pytest.importorskip("deltalake").DeltaTable(table.uri)
+    assert peer.to_pyarrow_table().num_rows == 2
 
 
 PARTITIONS: list[tuple[pa.DataType, Any, str | None]] = [
@@ -120,7 +120,7 @@ PARTITIONS: list[tuple[pa.DataType, Any, str | None]] = [
 
 
 @pytest.mark.parametrize(("kind", "value", "text"), PARTITIONS, ids=str)
-def test_values_of_partitions(
+def test_partition_values_are_written_as_text(
     kind: pa.DataType, value: Any, text: str | None, tmp_path: Path
 ) -> None:
     schema = pa.schema([("id", pa.int64()), ("p", kind)])
@@ -144,7 +144,7 @@ def test_bytes_that_are_not_utf8_are_refused_as_partition_values(tmp_path: Path)
     assert caught.value.code == "rows.partition"
 
 
-def test_one_file_for_each_partition(tmp_path: Path) -> None:
+def test_each_partition_gets_a_file(tmp_path: Path) -> None:
     schema = pa.schema([("id", pa.int64()), ("day", pa.date32()), ("c", pa.string())])
     table = dr.create_table(tmp_path / "t", schema, ["c", "day"])
     days = [datetime.date(2026, 1, 1 + number % 3) for number in range(60)]
@@ -277,7 +277,7 @@ def test_invariants_hold(tmp_path: Path) -> None:
         table.append(pa.table({"id": [5]}))
 
 
-def test_rules_that_cannot_be_evaluated(tmp_path: Path) -> None:
+def test_constraints_that_cannot_be_evaluated_are_refused(tmp_path: Path) -> None:
     schema = pa.schema([("id", pa.int64())])
     properties = {"delta.constraints.c": "my_own_function(id) > 0"}
     table = dr.create_table(tmp_path / "t", schema, properties=properties)
@@ -287,7 +287,7 @@ def test_rules_that_cannot_be_evaluated(tmp_path: Path) -> None:
     assert files_below(tmp_path / "t") == []
 
 
-def test_text_of_limited_length(tmp_path: Path) -> None:
+def test_char_is_padded_and_longer_text_is_refused(tmp_path: Path) -> None:
     kinds = {"c": "char(3)", "v": "varchar(3)"}
     fields = [
         pa.field(name, pa.string(), metadata={"__CHAR_VARCHAR_TYPE_STRING": kind})
@@ -314,7 +314,7 @@ def test_nested_char_types_are_not_supported(kind: str, tmp_path: Path) -> None:
     assert caught.value.code == "rows.expression"
 
 
-def test_types_that_cannot_be_written(tmp_path: Path) -> None:
+def test_void_fields_cannot_be_written(tmp_path: Path) -> None:
     schema = pa.schema([("id", pa.int64()), ("st", pa.struct([("x", pa.null())]))])
     table = dr.create_table(tmp_path / "t", schema)
     with pytest.raises(dr.UnsupportedFeatureError) as caught:
@@ -334,7 +334,7 @@ def test_append_accepts_dicts(tmp_path: Path) -> None:
         table.append("id")  # type: ignore[arg-type]
 
 
-def test_streams_of_other_libraries(tmp_path: Path) -> None:
+def test_streams_of_other_libraries_are_appended(tmp_path: Path) -> None:
     polars = pytest.importorskip("polars")
     schema = pa.schema([("id", pa.int64()), ("s", pa.string())])
     table = dr.create_table(tmp_path / "t", schema)
@@ -367,7 +367,7 @@ def test_a_stream_that_fails_leaves_no_files(tmp_path: Path) -> None:
     assert table.snapshot().version == 0
 
 
-def test_target_file_size(tmp_path: Path) -> None:
+def test_rows_are_divided_by_the_target_file_size(tmp_path: Path) -> None:
     table = dr.create_table(tmp_path / "t", pa.schema([("id", pa.int64()), ("p", pa.int32())]))
     data = pa.table({"id": pa.array(range(300_000)), "p": pa.array([1] * 300_000, pa.int32())})
     written = table.append(data, target_file_size=100_000)
@@ -449,7 +449,7 @@ def test_values_are_stored_in_the_types_of_the_table(
     assert pa.table(table.snapshot())["x"].to_pylist() == expected
 
 
-def test_statistics_of_chosen_columns(tmp_path: Path) -> None:
+def test_statistics_cover_the_chosen_columns(tmp_path: Path) -> None:
     part = pa.struct([("x", pa.int64()), ("y", pa.int64())])
     schema = pa.schema([("a", pa.int64()), ("st", part), ("b c", pa.string())])
     properties = {

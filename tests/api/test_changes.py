@@ -136,19 +136,19 @@ def test_an_error_names_the_commits_that_are_left(log: logs.LogBuilder) -> None:
     assert table.changes(2).to_arrow()["id"].to_pylist() == [2, 3]
 
 
-def test_require_feed(log: logs.LogBuilder) -> None:
-    off = appends(log)
+def test_require_feed_refuses_versions_without_a_feed(log: logs.LogBuilder) -> None:
+    table = appends(log)
     with pytest.raises(dr.UnsupportedFeatureError) as caught:
-        off.changes(1, require_feed=True).to_arrow()
+        table.changes(1, require_feed=True).to_arrow()
     assert (caught.value.code, caught.value.version) == ("changes.feed_disabled", 1)
     schema = logs.schema(id="long")
     log.commit(logs.protocol(1, 4), logs.metadata(schema, configuration=feed.ON))
     log.commit(data.write(log.table, "5.parquet", {"id": [5]}))
-    assert off.changes(4, require_feed=True).to_arrow()["id"].to_pylist() == [5]
+    assert table.changes(4, require_feed=True).to_arrow()["id"].to_pylist() == [5]
     log.commit(logs.metadata(schema))
     log.commit(logs.metadata(schema, configuration=feed.ON))
     with pytest.raises(dr.UnsupportedFeatureError) as caught:
-        off.changes(4, require_feed=True).to_arrow()
+        table.changes(4, require_feed=True).to_arrow()
     assert caught.value.version == 6
 
 
@@ -260,8 +260,8 @@ def test_a_partition_value_without_its_key_is_null(
     for start in (None, 0):
         batches = table.follow(starting_version=start, available_now=True)
         assert [batch.data.to_pylist() for batch in batches] == [[{"id": 1, "p": None}]]
-    result = table.verify().findings
-    assert {file.severity for file in result if file.code == "commit.partition_values"} == {
+    findings = table.verify().findings
+    assert {item.severity for item in findings if item.code == "commit.partition_values"} == {
         "warning"
     }
 
@@ -322,7 +322,9 @@ def test_splits_contain_the_changes(fed: dr.Table) -> None:
             assert all(part.schema == changes.schema for part in parts)
             whole = pa.concat_tables(parts).to_pylist()
             rows = changes.to_arrow().to_pylist()
-            assert whole == rows if kind == "full-delta" else len(whole) == len(rows)
+            if kind == "min-delta":  # in any order
+                whole, rows = sorted(whole, key=repr), sorted(rows, key=repr)
+            assert whole == rows
             assert all(split.paths and split.size_in_bytes > 0 for split in splits)
             assert pa.table(splits[0]).num_rows == parts[0].num_rows
     with pytest.raises(dr.InvalidArgumentError) as caught:

@@ -43,8 +43,9 @@ def history(root: Path, **options: Any) -> logs.LogBuilder:
 
 def kept_from(log: logs.LogBuilder, checkpoints: list[int], retention: int = 30) -> int:
     """As in the protocol: the newest checkpoint at or before the newest expired commit."""
-    midnight = datetime.fromtimestamp((NOW - retention * DAY) / 1000, timezone.utc)
-    cutoff = midnight.replace(hour=0, minute=0, second=0, microsecond=0).timestamp() * 1000
+    oldest = datetime.fromtimestamp((NOW - retention * DAY) / 1000, timezone.utc)
+    midnight = oldest.replace(hour=0, minute=0, second=0, microsecond=0)
+    cutoff = midnight.timestamp() * 1000
     expired = [v for v, days in enumerate(AGES) if NOW - days * DAY <= cutoff]
     return max(v for v in checkpoints if v <= max(expired))
 
@@ -240,7 +241,7 @@ def test_the_retention_is_a_property(tmp_path: Path) -> None:
     ],
     ids=["known protocols", "an unknown protocol", "all protected versions"],
 )
-def test_protected_checkpoints(
+def test_protected_checkpoints_limit_the_cleanup(
     old_feature: str, before: int, earliest: int | None, tmp_path: Path
 ) -> None:
     protocol = logs.protocol(1, 7, writer_features=[old_feature, "checkpointProtection"])

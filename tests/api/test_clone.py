@@ -172,7 +172,7 @@ def test_another_table_is_replaced(tmp_path: Path, shallow: bool) -> None:
     assert other.snapshot(1).scan().to_arrow().to_pylist() == [{"x": 1}]
 
 
-def test_clustering_and_row_ids(tmp_path: Path) -> None:
+def test_a_clone_keeps_the_clustering_and_assigns_row_ids(tmp_path: Path) -> None:
     properties = {"delta.enableRowTracking": "true", "delta.enableInCommitTimestamps": "true"}
     source = dr.create_table(tmp_path / "from", SCHEMA, properties=properties)
     source.append(pa.table({"id": [1]}))
@@ -194,7 +194,7 @@ def test_clustering_and_row_ids(tmp_path: Path) -> None:
     assert "delta.inCommitTimestampEnablementVersion" not in snapshot.properties
 
 
-def test_clones_between_stores(tmp_path: Path) -> None:
+def test_deep_clones_go_to_other_stores(tmp_path: Path) -> None:
     source = _source(tmp_path / "from", delta__enableDeletionVectors="true")
     source.delete("id = 2")
     clone = source.clone("memory://clones/to", shallow=False)
@@ -212,7 +212,7 @@ def _converted(at: Path, ids: list[int]) -> dr.Table:
 
 
 @pytest.mark.parametrize("ids", [[1, 2, 3], list(range(100, 200))], ids=["same size", "longer"])
-def test_files_of_the_same_name(tmp_path: Path, ids: list[int]) -> None:
+def test_files_of_the_same_name_are_not_overwritten(tmp_path: Path, ids: list[int]) -> None:
     source, target = _converted(tmp_path / "from", ids), _converted(tmp_path / "to", [7, 8, 9])
     before = (tmp_path / "to" / "data.parquet").read_bytes()
     for copied in ("1", "0"):  # a second clone reuses the copies of the first

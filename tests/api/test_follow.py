@@ -97,7 +97,7 @@ def test_changes_without_a_feed(changed: dr.Table) -> None:
     assert changed_rows(stream) == EXAMPLE_CHANGES
 
 
-def test_a_required_feed_is_missing(changed: dr.Table) -> None:
+def test_a_missing_required_feed_is_refused(changed: dr.Table) -> None:
     stream = changed.follow(starting_version=0, read_change_feed=True, require_feed=True)
     with pytest.raises(dr.UnsupportedFeatureError) as caught:
         next(stream)
@@ -252,7 +252,9 @@ def test_available_now_excludes_later_commits(log: logs.LogBuilder) -> None:
 @pytest.mark.parametrize(
     ("kind", "code"), [(None, "version.range"), ("full-delta", "version.not_found")]
 )
-def test_commits_missing_from_the_log(tmp_path: Path, kind: Any, code: str) -> None:
+def test_commits_missing_from_the_log_are_an_error_or_a_warning(
+    tmp_path: Path, kind: Any, code: str
+) -> None:
     table = dr.create_table(tmp_path / "t", pa.schema([("id", pa.int64())]))
     for number in range(1, 8):
         table.append([{"id": number}])
@@ -353,7 +355,7 @@ def test_invalid_arguments_are_refused(log: logs.LogBuilder) -> None:
         assert caught.value.code == code, arguments
 
 
-def test_a_start_is_no_longer_in_the_log(log: logs.LogBuilder) -> None:
+def test_a_start_that_is_no_longer_in_the_log_is_refused(log: logs.LogBuilder) -> None:
     table = appends(log)
     log.checkpoint(version=2)
     log.delete_commits(below=2)

@@ -82,7 +82,7 @@ def test_columns_are_a_list_of_names(mixed: logs.LogBuilder, columns: Any) -> No
         snapshot_of(mixed).scan(columns=columns)
 
 
-def test_extra_columns(mixed: logs.LogBuilder) -> None:
+def test_extra_columns_locate_each_row(mixed: logs.LogBuilder) -> None:
     scan = snapshot_of(mixed).scan(columns=["id"], with_row_index=True, with_file_path=True)
     result = scan.to_arrow()
 
@@ -93,7 +93,7 @@ def test_extra_columns(mixed: logs.LogBuilder) -> None:
         assert row["_row_index"] == row["id"] % 5
 
 
-def test_an_extra_column_with_the_name_of_a_column(log: logs.LogBuilder) -> None:
+def test_a_column_with_the_name_of_an_extra_column_excludes_it(log: logs.LogBuilder) -> None:
     log.create(logs.schema(id="long", _FILE_PATH="string"))
     log.commit(data.write(log.table, "a.parquet", {"id": [1], "_FILE_PATH": ["mine"]}))
     snapshot = snapshot_of(log)
@@ -106,7 +106,7 @@ def test_an_extra_column_with_the_name_of_a_column(log: logs.LogBuilder) -> None
     assert snapshot.scan().to_arrow()["_FILE_PATH"].to_pylist() == ["mine"]
 
 
-def test_row_ids_of_a_table_without_them(mixed: logs.LogBuilder) -> None:
+def test_row_ids_need_row_tracking(mixed: logs.LogBuilder) -> None:
     with pytest.raises(dr.InvalidArgumentError, match="enableRowTracking") as raised:
         snapshot_of(mixed).scan(with_row_id=True)
     assert raised.value.code == "columns.row_tracking"
@@ -221,7 +221,7 @@ def test_an_empty_table_has_a_schema_and_no_rows(log: logs.LogBuilder) -> None:
     assert list(scan.to_batches()) == []
 
 
-def test_files_without_rows(log: logs.LogBuilder) -> None:
+def test_files_without_rows_add_none(log: logs.LogBuilder) -> None:
     log.create(logs.schema(id="long"))
     nothing = pa.table({"id": pa.array([], pa.int64())})
     log.commit(
@@ -311,7 +311,7 @@ def test_an_abandoned_reader_leaves_no_thread(wide: logs.LogBuilder) -> None:
     assert threads() <= before
 
 
-def test_concurrent_readers(wide: logs.LogBuilder) -> None:
+def test_concurrent_readers_get_all_rows(wide: logs.LogBuilder) -> None:
     snapshot = snapshot_of(wide)
     scan = snapshot.scan(columns=["id"])
     result: list[int] = []

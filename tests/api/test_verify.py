@@ -54,7 +54,7 @@ def codes(log: logs.LogBuilder) -> set[str]:
 
 
 @pytest.mark.parametrize("v2", [False, True])
-def test_a_valid_table(v2: bool, tmp_path: Path) -> None:
+def test_a_valid_table_has_no_findings(v2: bool, tmp_path: Path) -> None:
     log = valid(tmp_path / "t", v2=v2)
     log.compact(1, 3)
     result = dr.Table(log.uri).verify()
@@ -66,7 +66,7 @@ def test_a_valid_table(v2: bool, tmp_path: Path) -> None:
     assert json.loads(result.to_json())["findings"] == []
 
 
-def test_a_valid_table_after_a_log_cleanup(tmp_path: Path) -> None:
+def test_a_log_cleanup_leaves_no_findings(tmp_path: Path) -> None:
     log = valid(tmp_path / "t")
     log.delete_commits(2)
     (logs.log_dir(log.table) / f"{1:020}.crc").unlink()
@@ -143,7 +143,7 @@ DUPLICATES = {
 
 
 @pytest.mark.parametrize("kind", DUPLICATES)
-def test_actions_that_must_not_be_combined(kind: str, tmp_path: Path) -> None:
+def test_actions_that_must_not_be_combined_are_reported(kind: str, tmp_path: Path) -> None:
     log = valid(tmp_path / "t")
     rewrite(log, 3, lambda actions: actions.extend(DUPLICATES[kind]))
     reported = [finding for finding in findings(log) if finding.code == "commit.duplicate_action"]
@@ -349,7 +349,7 @@ def test_damaged_vectors_are_reported(kind: str, tmp_path: Path) -> None:
     assert "the deletion vector of v" in reported.message
 
 
-def test_a_vector_beyond_its_file(tmp_path: Path) -> None:
+def test_a_vector_beyond_its_file_is_reported(tmp_path: Path) -> None:
     log = valid(tmp_path / "t")
     action = data_file(log, "v")
     action["add"]["stats"] = '{"numRecords":3,"tightBounds":false}'
@@ -430,7 +430,7 @@ def test_many_faults_of_one_kind_are_counted(tmp_path: Path) -> None:
     assert findings(log, data_files=False) == []
 
 
-def test_a_missing_table(tmp_path: Path) -> None:
+def test_a_missing_table_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(dr.TableNotFoundError) as caught:
         dr.Table(tmp_path).verify()
     assert caught.value.code == "table.not_found"
