@@ -26,7 +26,7 @@ def rows(table: pa.Table) -> Counter[str]:
 
 
 @pytest.mark.slow  # reads dozens of ranges
-@pytest.mark.parametrize("name", delta_spark_changes.DAILY)
+@pytest.mark.parametrize("name", delta_spark_changes.NAMES)
 def test_ranges_agree_with_spark(spark: Any, changed: Any, name: str) -> None:
     path = changed(name)
     table = dr.Table(path)

@@ -32,7 +32,7 @@ def frame_rows(frame: Any) -> Counter[str]:
     return rows(frame.toArrow())
 
 
-@pytest.mark.parametrize("name", delta_spark_changes.DAILY)
+@pytest.mark.parametrize("name", delta_spark_changes.NAMES)
 def test_changes_agree_with_delta_spark(spark: Any, changed: Any, name: str) -> None:
     path = changed(name)
     first = delta_spark_changes.FIRST.get(name, 0)

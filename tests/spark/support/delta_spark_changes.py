@@ -78,9 +78,10 @@ CHANGED: dict[str, Callable[[Sql], None]] = {
     "widened": widened,
 }
 
-#: Tables left out during the day are covered by larger ones.
+#: The tables during the day; others cover those that are left out.
 BY_DAY = [name for name in CHANGED if name not in ("mor", "cow_partitioned")]
-DAILY = list(CHANGED) if NIGHTLY else BY_DAY
+#: The tables of this run.
+NAMES = list(CHANGED) if NIGHTLY else BY_DAY
 
 #: The first version of ranges: Spark cannot read a range in which a type changes.
 FIRST = {"widened": 2}

@@ -67,7 +67,7 @@ def statement(step: plans.Step, table: str) -> str:
 
 
 def merge(step: plans.Step, table: str) -> str:
-    """Execute the same step as a MERGE."""
+    """Return the statement of the same step as a MERGE."""
     if step["kind"] in ("append", "merge"):
         return statement({**step, "kind": "merge"}, table)
     then = "DELETE" if step["kind"] == "delete" else "UPDATE SET v = t.v + s.more"

@@ -275,6 +275,7 @@ class Sequence:
         if chance.random() < 0.4:
             on += " AND " + self._condition(chance.choice(["t.", "s."]))
         clauses = self._clauses()
+        is_sql = chance.random() < 0.5
         if evolves:
             self.extra += 1
         column = f"extra{self.extra}"
@@ -300,7 +301,6 @@ class Sequence:
                 merge = _clause_added(merge, clause)
             merge.execute()
 
-        is_sql = chance.random() < 0.5
         source_rows = f"{low}-{high} {salt}{' doubled' if is_doubled else ''}"
         return Step(f"{'' if is_sql else '(DeltaTable) '}{text} of {source_rows}", run)
 
