@@ -230,7 +230,10 @@ def test_domains_that_a_checksum_lists_as_removed_are_gone(log: logs.LogBuilder)
 
 def test_a_checksum_that_is_nested_too_deeply_is_ignored(log: logs.LogBuilder) -> None:
     commits(log, 2)
-    deep = '{"numFiles":2,"x":' + "[" * 10_000 + "]" * 10_000 + "}"
+    checksum = log.checksum(2, numFiles=7, x=[]).read_text()
+    deep = checksum.replace("[]}", "[" * 10_000 + "]" * 10_000 + "}")
     logs.write_file(log.table, logs.checksum_name(2), deep.encode())
 
-    assert opened(log).num_files == 2
+    snapshot = opened(log)
+
+    assert (snapshot.num_files, codes(snapshot)) == (2, ["checksum.unreadable"])
