@@ -110,6 +110,7 @@ def test_a_hint_after_the_requested_version_is_skipped(log: logs.LogBuilder) -> 
 def test_a_hint_with_a_wrong_number_of_parts_is_ignored(log: logs.LogBuilder) -> None:
     commits(log, 5)
     log.checkpoint(3, kind="multipart", parts=2)
+    log.delete_commits(3)
     logs.write_hint(log.table, 3, parts=3)
 
     assert paths(opened(log)) == names(5)
