@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import json
 from pathlib import Path
 
 import deltareplay as dr
@@ -15,7 +17,13 @@ def test_timestamps_without_a_time_zone() -> None:
     batches = list(snapshot.file_batches(columns=["path", "stats_parsed"]))
     files = [file for batch in batches for file in batch.to_pylist()]
     typed = snapshot.files(columns=["path", "stats_parsed"]).to_pylist()
-    assert files
     assert sorted(files, key=lambda file: file["path"]) == sorted(
         typed, key=lambda file: file["path"]
     )
+    state = (TABLES / "deltars-checkpoints-vacuumed/expected/v12.json").read_text()
+    expected = {file["path"]: json.loads(file["stats"]) for file in json.loads(state)["files"]}
+    assert expected
+    assert {file["path"]: file["stats_parsed"]["minValues"]["ts"] for file in typed} == {
+        path: dt.datetime.fromisoformat(stats["minValues"]["ts"].replace("Z", "+00:00"))
+        for path, stats in expected.items()
+    }
