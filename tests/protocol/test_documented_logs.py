@@ -14,7 +14,7 @@ import deltareplay as dr
 
 
 def test_file_types_of_the_protocol(log: logs.LogBuilder) -> None:
-    """Commits 0, 1 and 3, and a checkpoint at 3: the gap is after the checkpoint."""
+    """Commits 0, 1 and 3, and a checkpoint at 3: the gap is before the checkpoint."""
     log.create(SCHEMA, logs.add("f0"))
     log.commit(logs.add("f1"))
     log.commit(logs.add("f2"))

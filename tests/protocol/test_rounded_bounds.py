@@ -55,18 +55,11 @@ ROUNDED: dict[str, tuple[str, Any, str, str]] = {
 }  # fmt: skip
 
 
-def arrow(name: str) -> pa.DataType:
-    if name.startswith("decimal"):
-        precision, scale = name[8:-1].split(",")
-        return pa.decimal128(int(precision), int(scale))
-    return {"string": pa.string(), "timestamp": pa.timestamp("us", "UTC")}[name]
-
-
 def table_of(root: Path, type_: str, values: list[Any], low: str, high: str) -> dr.Snapshot:
     """Write a file with these rows, and a log with these bounds."""
     log = logs.LogBuilder(root)
     log.create(logs.dumps({"type": "struct", "fields": [logs.field_json("c", type_)]}))
-    pq.write_table(pa.table({"c": pa.array(values, arrow(type_))}), root / "p.parquet")
+    pq.write_table(pa.table({"c": pa.array(values, actions.arrow_type(type_))}), root / "p.parquet")
     bounds = f'"minValues":{{"c":{low}}},"maxValues":{{"c":{high}}},"nullCount":{{"c":0}}'
     stats = f'{{"numRecords":{len(values)},{bounds}}}'
     log.commit(actions.add("p.parquet", stats=stats, size=(root / "p.parquet").stat().st_size))
