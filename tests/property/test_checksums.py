@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from property.test_replay import thorough
 from support import logs
 from support.writing import actions
 
@@ -152,13 +153,13 @@ def run(files: int, steps: list[tuple[str, int]]) -> bool:
         return "allFiles" in result
 
 
-@settings(max_examples=12)
+@thorough(12)
 @given(STEPS)
 def test_few_files_are_listed(steps: list[tuple[str, int]]) -> None:
     assert run(5, steps)
 
 
-@settings(max_examples=8)
+@thorough(8)
 @given(STEPS)
 def test_many_files_are_counted(steps: list[tuple[str, int]]) -> None:
     assert not run(70, steps)
