@@ -1,4 +1,4 @@
-"""One process that reads until its input ends: ``mixed_reader TABLE JOURNAL``.
+"""One process that reads, at least once, until its input ends: ``mixed_reader TABLE JOURNAL``.
 
 Records the rows of each version that it reads; fails if a version is older than the previous one.
 """
@@ -18,7 +18,7 @@ def main(uri: str, journal: str) -> None:
     warnings.simplefilter("ignore", dr.DeltaReplayWarning)
     table, last = dr.Table(uri), -1
     with Path(journal).open("w", encoding="utf-8") as log:
-        while not select.select([sys.stdin], [], [], 0.02)[0]:
+        while last < 0 or not select.select([sys.stdin], [], [], 0.02)[0]:
             snapshot = table.snapshot()
             assert snapshot.version >= last, f"version {snapshot.version} after version {last}"
             result = snapshot.scan(columns=["key", "half", "v"]).to_arrow()

@@ -1,4 +1,4 @@
-"""One process that reads until its input ends: ``python reader.py TABLE [OPTIONS]``.
+"""One process that reads, at least once, until its input ends: ``reader.py TABLE [OPTIONS]``.
 
 Every commit appends the same number of rows, so that the version determines their number. Prints
 the number of reads; fails if a version has another number of rows, or is older than the previous
@@ -21,7 +21,7 @@ def main(uri: str, options: str = "{}") -> None:
     # between writing a checkpoint and its hint, a reader finds no hint
     warnings.simplefilter("ignore", dr.DeltaReplayWarning)
     table, last, times = dr.Table(uri, json.loads(options)), 0, 0
-    while not select.select([sys.stdin], [], [], 0)[0]:
+    while times == 0 or not select.select([sys.stdin], [], [], 0)[0]:
         snapshot = table.snapshot()
         rows = snapshot.scan(columns=["writer", "number", "row"]).to_arrow()
         assert snapshot.version >= last, f"version {snapshot.version} after version {last}"
