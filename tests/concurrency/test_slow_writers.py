@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -31,13 +30,6 @@ def rows(pause: Callable[[], None]) -> pa.RecordBatchReader:
     return pa.RecordBatchReader.from_batches(SCHEMA, batches())
 
 
-def write(table: dr.Table, method: str, source: pa.RecordBatchReader) -> Any:
-    if method == "merge":
-        merge = table.merge(source, "target.id = source.id")
-        return merge.when_not_matched_insert_all().execute()
-    return getattr(table, method)(source, target_file_size=100_000)
-
-
 @pytest.mark.parametrize("method", ["append", "overwrite"])
 def test_files_that_a_vacuum_deleted_are_not_committed(tmp_path: Path, method: str) -> None:
     retention = {"delta.deletedFileRetentionDuration": "interval 1 seconds"}
@@ -50,7 +42,7 @@ def test_files_that_a_vacuum_deleted_are_not_committed(tmp_path: Path, method: s
         deleted.extend(dr.Table(table.uri).vacuum(dry_run=False, log=False).files)
 
     with pytest.raises(dr.StorageError) as caught:
-        write(table, method, rows(pause))
+        getattr(table, method)(rows(pause), target_file_size=100_000)
     assert caught.value.code == "rows.vacuumed"
     assert caught.value.path in deleted
     assert table.snapshot().version == 1
@@ -98,5 +90,5 @@ def test_copies_that_a_vacuum_deleted_are_not_committed(tmp_path: Path, is_reuse
 def test_a_pause_without_a_vacuum_is_committed(tmp_path: Path) -> None:
     retention = {"delta.deletedFileRetentionDuration": "interval 1 seconds"}
     table = dr.create_table(tmp_path / "t", SCHEMA, properties=retention)
-    write(table, "append", rows(lambda: time.sleep(2.5)))
+    table.append(rows(lambda: time.sleep(2.5)), target_file_size=100_000)
     assert table.snapshot().scan().to_arrow().num_rows == 120_000
