@@ -9,6 +9,7 @@ import os
 import random
 import shutil
 import tempfile
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,8 @@ from faults.mutations import mutate
 
 SLOW = bool(os.environ.get("DELTAREPLAY_SLOW"))
 ROUNDS = int(os.environ.get("DELTAREPLAY_MUTATIONS", "300"))
+#: The verdicts of valid results.
+VALID = ("error", "whole", "changed", "unclear")
 REPLACEMENTS = {
     "nothing": b"",
     "zeros": bytes(4096),
@@ -66,6 +69,7 @@ def copies() -> Iterator[TableCopies]:
 
 def examine(copies: TableCopies, seen: Counter[str]) -> Any:
     """Return the job of a worker thread: damage, read, check, repair."""
+    guard = threading.Lock()
 
     def work(worker: pool.Worker, number: int, job: Job) -> str | None:
         kind, name, content, mutation = job
@@ -78,9 +82,9 @@ def examine(copies: TableCopies, seen: Counter[str]) -> Any:
             verdict = verdict_of(copies, kind, name, content, answer)
         finally:
             path.write_bytes(whole)
-        seen[verdict if verdict in ("error", "whole", "changed", "unclear") else "wrong"] += 1
-        seen["asked"] += 1
-        if verdict in ("error", "whole", "changed", "unclear"):
+        with guard:
+            seen[verdict if verdict in VALID else "wrong"] += 1
+        if verdict in VALID:
             return None
         keep = os.environ.get("DELTAREPLAY_KEEP")
         if keep:
@@ -204,7 +208,7 @@ def run(copies: TableCopies, jobs: list[Job]) -> Counter[str]:
     seen: Counter[str] = Counter()
     failures = pool.run_jobs(jobs, examine(copies, seen))
     assert not failures, f"{len(failures)} of {len(jobs)}:\n" + "\n".join(failures[:20])
-    assert seen["asked"] == len(jobs)
+    assert seen.total() == len(jobs)
     return seen
 
 
