@@ -186,7 +186,9 @@ def test_a_full_disk_is_reported(shimmed: shim.Shimmed, workspace: Path) -> None
     shutil.copytree(workspace / "template", workspace / "whole")
     calls = shimmed.perform(append.name, workspace / "whole").calls
     writes = [at for at, (name, _) in enumerate(calls) if name == "write"]
-    for at in writes[:2]:  # the data, the commit
+    in_log = ["/_delta_log/" in calls[at][1] for at in writes[:2]]
+    assert in_log == [False, True], "the data, then the commit"
+    for at in writes[:2]:
         root = workspace / f"{at}"
         shutil.copytree(workspace / "template", root)
         output = shimmed.perform(append.name, root, at, "no space").result
