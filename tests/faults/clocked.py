@@ -21,10 +21,8 @@ def main(uri: str, verb: str, argument: str = "") -> None:
         output["version"] = table.delete(f"id = {argument}").version
     elif verb == "vacuum":
         output["files"] = table.vacuum(dry_run=False).files
-    elif verb == "cleanup_log":
-        output["files"] = table.cleanup_log(dry_run=False).files
     else:
-        table.checkpoint()
+        output["files"] = table.cleanup_log(dry_run=False).files
     print(json.dumps(output))
 
 
