@@ -25,7 +25,8 @@ RULES = tomllib.loads((ROOT / "deny.toml").read_text())
 @pytest.fixture(scope="module")
 def crates() -> list[dict[str, Any]]:
     command = ["cargo", "metadata", "--locked", "--format-version", "1", "--all-features"]
-    metadata = json.loads(subprocess.run(command, cwd=ROOT, stdout=-1, check=True).stdout)
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True)
+    metadata = json.loads(done.stdout)
     packages: list[dict[str, Any]] = metadata["packages"]
     assert len(packages) > 100
     return packages
