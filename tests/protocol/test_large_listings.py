@@ -18,6 +18,8 @@ from support.servers import Response, Servers
 import deltareplay as dr
 
 PAGE = 3
+#: The number of pages after which directories are listed in parallel.
+FIRST_PAGES = 4
 OLD = 1_700_000_000
 KEYS = {"aws_access_key_id": "AKIA", "aws_secret_access_key": "SECRET", "aws_region": "x"}
 
@@ -129,7 +131,7 @@ def test_a_vacuum_sees_each_file(servers: Servers, tmp_path: Path, case: str) ->
     if case == "more directories than are listed in parallel":
         assert len(recursive) == (len(bucket.keys) + PAGE - 1) // PAGE
     else:
-        assert len(recursive) <= 4
+        assert len(recursive) <= FIRST_PAGES
     prefixes = {query.get("prefix", "") for query in bucket.listings} - {"t/", "t/_delta_log/"}
     assert not any(is_hidden(prefix.rstrip("/")) for prefix in prefixes)
 
