@@ -16,7 +16,8 @@ from typing import Any
 #: ``lost``: applied, and the connection is cut. ``failed_after``: applied, and the response is
 #: 500. ``failed_before``: not applied, 503. ``late``: 500 at once, applied a moment later.
 FAULTS = ("lost", "failed_after", "failed_before", "late")
-LATE = 0.3
+#: Seconds until a ``late`` put is applied.
+LATE_S = 0.3
 COMMITS = re.compile(r"\d{20}(\.|%2E)json")
 DATA_FILES = re.compile(r"/part[^/]*parquet|%2Fpart.*parquet")
 _HOP = {"connection", "transfer-encoding", "keep-alive", "content-length"}
@@ -29,7 +30,7 @@ def serve(
     files: re.Pattern[str] = COMMITS,
     every: int = 3,
     faults: tuple[str, ...] = FAULTS,
-    late: float = LATE,
+    released: threading.Event | None = None,
 ) -> Iterator[tuple[int, Counter[str]]]:
     """Forward to the port ``target``; return the proxy's own port, and the number of each fault.
 
@@ -38,7 +39,7 @@ def serve(
         files: The names of files whose puts may fail.
         every: ``n``, if every n-th of these puts fails.
         faults: The faults, in turn.
-        late: Seconds until a ``late`` put is applied.
+        released: Set when ``late`` puts may be applied; by default, each is after ``LATE_S``.
     """
     counts: Counter[str] = Counter()
     state = {
@@ -46,7 +47,7 @@ def serve(
         "files": files,
         "every": every,
         "faults": faults,
-        "late": late,
+        "released": released,
         "counts": counts,
         "count": itertools.count(1),
         "lock": threading.Lock(),
@@ -65,7 +66,7 @@ class _Handler(BaseHTTPRequestHandler):
     files: re.Pattern[str]
     every: int
     faults: tuple[str, ...]
-    late: float
+    released: threading.Event | None
     counts: Counter[str]
     count: Iterator[int]
     lock: threading.Lock
@@ -103,7 +104,10 @@ class _Handler(BaseHTTPRequestHandler):
             return fault
 
     def _apply_late(self, *request: Any) -> None:
-        time.sleep(self.late)
+        if self.released is None:
+            time.sleep(LATE_S)
+        else:
+            self.released.wait()
         self._forward(*request)
 
     def _forward(

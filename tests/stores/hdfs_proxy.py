@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 #: ``lost``: executed, and the connection is cut. ``failed_before``: cut before that. ``late``: cut
 #: at once, executed a moment later.
 FAULTS = ("lost", "failed_before", "late")
+#: Seconds until a ``late`` call is executed.
+LATE_S = 0.3
 #: The name of a commit; that of a temporary file continues with a dot.
 COMMITS = re.compile(rb"/\d{20}\.json(?!\.)")
 DATA_FILES = re.compile(rb"/part[^/]*parquet(?!\.)")
@@ -30,10 +32,10 @@ def serve(
     files: re.Pattern[bytes] = COMMITS,
     every: int = 3,
     faults: tuple[str, ...] = FAULTS,
-    late: float = 0.3,
+    released: threading.Event | None = None,
 ) -> Iterator[tuple[int, Counter[str]]]:
     """Forward to the name node on the port ``target``; like :func:`stores.fault_proxy.serve`."""
-    proxy = _Proxy(target, files, every, faults, late)
+    proxy = _Proxy(target, files, every, faults, released)
     with socket.create_server(("127.0.0.1", 0)) as server:
         threading.Thread(target=proxy.accept, args=[server], daemon=True).start()
         yield server.getsockname()[1], proxy.counts
@@ -45,7 +47,7 @@ class _Proxy:
     files: re.Pattern[bytes]
     every: int
     faults: tuple[str, ...]
-    late: float
+    released: threading.Event | None
     counts: Counter[str] = field(default_factory=Counter)
     count: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
@@ -72,7 +74,10 @@ class _Proxy:
                     muted.set()
                     if fault == "late":
                         _cut(client)
-                        time.sleep(self.late)
+                        if self.released is None:
+                            time.sleep(LATE_S)
+                        else:
+                            self.released.wait()
                     if fault != "failed_before":
                         node.sendall(call)
                         time.sleep(0.2)  # for the name node to execute it

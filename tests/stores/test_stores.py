@@ -7,10 +7,11 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
 import time
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -242,7 +243,8 @@ def test_a_put_executed_after_giving_up_was_reported_as_unknown(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = create(store, "given-up")
-    late = {"every": 1, "faults": ("late",), "late": 2.0}
+    released = threading.Event()
+    late = {"every": 1, "faults": ("late",), "released": released}
     with behind_proxy(store, "given-up", monkeypatch, **late) as (faulty, _):
         faulty = dr.Table(faulty.uri, {**faulty.storage_options, "max_retries": "0"})
         with pytest.raises(dr.CommitStateUnknownError) as caught:
@@ -250,6 +252,7 @@ def test_a_put_executed_after_giving_up_was_reported_as_unknown(
         assert caught.value.code == "commit.unknown"
         assert caught.value.version == 1
         assert table.snapshot().version == 0, "not yet"
+        released.set()
         deadline = time.monotonic() + 30
         while table.snapshot().version == 0 and time.monotonic() < deadline:
             time.sleep(0.1)
