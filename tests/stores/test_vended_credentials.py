@@ -30,7 +30,6 @@ def test_vended_credentials_open_the_store_until_they_expire(
         "s3.access-key-id": store.options[SECRETS[0]],
         "s3.secret-access-key": store.options[SECRETS[1]],
     }
-    server.lifetime = 1.0
     plain = {key: value for key, value in store.options.items() if key not in SECRETS}
     plain |= {"aws_access_key_id": "wrong", "aws_secret_access_key": "wrong"}
     unity = UnityCatalog(server.uri, "secret")
@@ -41,11 +40,16 @@ def test_vended_credentials_open_the_store_until_they_expire(
     requested = server.requests.count(CREDENTIALS)
     table.snapshot()
     assert server.requests.count(CREDENTIALS) == requested
+    assert store.options[SECRETS[1]] not in repr(table)
+
+    server.lifetime = 1.0
+    table = dr.Table.from_name("main.s.far", unity, storage_options=plain)
+    assert table.snapshot().num_files == 1
+    requested = server.requests.count(CREDENTIALS)
     time.sleep(1.1)
     table.append({"id": [2]})
     assert server.requests.count(CREDENTIALS) > requested
     assert table.snapshot().num_files == 2
-    assert store.options[SECRETS[1]] not in repr(table)
 
 
 @pytest.mark.parametrize("store", ["moto"], indirect=True)
