@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import pickle
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -262,9 +263,11 @@ def test_missing_credentials_and_region_are_reported(monkeypatch: pytest.MonkeyP
 
 
 def test_a_refused_connection_is_reported() -> None:
-    nowhere = GlueCatalog(endpoint_url=f"http://127.0.0.1:{servers.free_port()}", timeout=1)
-    with pytest.raises(dr.StorageError) as caught:
-        nowhere.locate("sales.orders")
+    with socket.socket() as closed:  # it does not listen, and keeps its port
+        closed.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{closed.getsockname()[1]}"
+        with pytest.raises(dr.StorageError) as caught:
+            GlueCatalog(endpoint_url=address, timeout=1).locate("sales.orders")
     assert caught.value.code == "catalog.unreachable"
 
 
