@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.statements import arguments
 from deltareplay.spark.syntax.parser import Parser
+from deltareplay.spark.syntax.tokens import tokens
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -49,8 +50,11 @@ class ExecuteImmediate:
     def statement(self, spark: SparkSession) -> str:
         """Return the text of the statement, with its parameters substituted.
 
+        As in Spark, the names of values do not matter if the parameters of the statement are ``?``.
+
         Raises:
-            InvalidArgumentError: ``sql.arguments``: the text is null; or as by ``substitute``.
+            InvalidArgumentError: ``sql.arguments``: the text is null; only some of the values have
+                names, or two have the same; or as by ``substitute``.
             UnsupportedFeatureError: As by ``substitute``.
         """
         [row] = spark.sql(f"SELECT CAST(({self.text}) AS STRING)").collect()
@@ -62,8 +66,13 @@ class ExecuteImmediate:
             return str(row[0])
         selected = ", ".join(f"({value})" for value, _ in self.values)
         values = list(spark.sql(f"SELECT {selected}").collect()[0])
-        names = [name for _, name in self.values]
-        if all(name is None for name in names):
+        names = [name for _, name in self.values if name is not None]
+        if not names or any(token.text == "?" for token in tokens(row[0])):
             return arguments.substitute(spark, row[0], values)
-        by_name = {str(name): value for name, value in zip(names, values, strict=True)}
-        return arguments.substitute(spark, row[0], by_name)
+        if len(set(names)) < len(values):
+            raise InvalidArgumentError(
+                "the values of EXECUTE IMMEDIATE are passed by name: give each a name of its own, "
+                "as in USING 1 AS a, 2 AS b",
+                code="sql.arguments",
+            )
+        return arguments.substitute(spark, row[0], dict(zip(names, values, strict=True)))
