@@ -93,7 +93,11 @@ class Cache(Uncache):
         rows = queries.run_on_snapshots(spark, f"SELECT * FROM {names.dotted(self.table)}")
         rows.persist(*levels)
         if not self.is_lazy:
-            rows.count()
+            try:
+                rows.count()
+            except BaseException:
+                rows.unpersist()
+                raise
         _cached[spark][entry.table().uri] = rows
         return empty_frame(spark)
 
