@@ -49,7 +49,8 @@ def run(
 
     Raises:
         InvalidArgumentError: ``table.exists``: the target exists, and the mode is ``create``; or
-            as by ``clone``.
+            there is a table at the path of a new name, and the mode does not replace it; or as by
+            ``clone``.
         TableNotFoundError: ``table.not_found``: there is no table to replace; ``name.not_delta``:
             the name is that of a view or of another format; ``name.schema``, as by
             ``registration.new_location``.
@@ -63,10 +64,10 @@ def run(
     else:
         table = target.table()
     exists = target.exists or table.native.exists()
-    if exists and mode == "create_if_not_exists":
+    if exists and mode == "create_if_not_exists" and not is_new_name:
         return table, {}
     uri = without_secrets(table.uri)
-    if exists and mode == "create":
+    if exists and mode in ("create", "create_if_not_exists"):
         raise InvalidArgumentError(
             f"there is a table already at {uri}: replace it, or choose another location",
             code="table.exists",

@@ -1,0 +1,48 @@
+"""Clones under new names, and their metrics; without a session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import deltareplay as dr
+from deltareplay.spark.catalog.lookup import CatalogEntry
+from deltareplay.spark.definition import clones
+from deltareplay.spark.definition.definition import Mode
+
+NO_SESSION: Any = None
+
+NEW_NAME = CatalogEntry(("orders",))
+
+
+@pytest.fixture
+def registered(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
+    """The names that were registered in a catalog that accepts every name and path."""
+    names: list[tuple[str, ...]] = []
+    registration = "deltareplay.spark.definition.clones.registration"
+    monkeypatch.setattr(f"{registration}.check_takes_delta", lambda _: None)
+    monkeypatch.setattr(f"{registration}.new_location", lambda _, __, location: location)
+    monkeypatch.setattr(f"{registration}.add", lambda _, parts, *__, **___: names.append(parts))
+    return names
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> dr.Table:
+    dr.write(tmp_path / "source", {"id": [1, 2]})
+    return dr.Table(tmp_path / "source")
+
+
+@pytest.mark.parametrize("mode", ["create", "create_if_not_exists"])
+def test_a_new_name_does_not_take_the_table_at_its_path(
+    source: dr.Table, registered: list[tuple[str, ...]], tmp_path: Path, mode: Mode
+) -> None:
+    """As in delta-spark: DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION."""
+    dr.write(tmp_path / "t", {"id": [7]})
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        clones.run(
+            NO_SESSION, source, NEW_NAME, mode=mode, shallow=True, location=str(tmp_path / "t")
+        )
+    assert caught.value.code == "table.exists"
+    assert registered == []
