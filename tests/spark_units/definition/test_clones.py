@@ -1,8 +1,9 @@
-"""Clones under new names, and their metrics; without a session."""
+"""Clones under new names, and their metrics; without Spark."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from deltareplay.spark.catalog.lookup import CatalogEntry
 from deltareplay.spark.definition import clones
 from deltareplay.spark.definition.definition import Mode
 
-NO_SESSION: Any = None
+SESSION: Any = SimpleNamespace(version="4.1.0", createDataFrame=None)
 
 NEW_NAME = CatalogEntry(("orders",))
 
@@ -41,8 +42,29 @@ def test_a_new_name_does_not_take_the_table_at_its_path(
     """As in delta-spark: DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION."""
     dr.write(tmp_path / "t", {"id": [7]})
     with pytest.raises(dr.InvalidArgumentError) as caught:
-        clones.run(
-            NO_SESSION, source, NEW_NAME, mode=mode, shallow=True, location=str(tmp_path / "t")
-        )
+        clones.run(SESSION, source, NEW_NAME, mode=mode, shallow=True, location=str(tmp_path / "t"))
     assert caught.value.code == "table.exists"
     assert registered == []
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_the_metrics_are_those_of_the_clone_between_commits_of_others(
+    source: dr.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exists: bool
+) -> None:
+    target = dr.Table(tmp_path / "t")
+    if exists:
+        for _ in range(3):
+            dr.write(tmp_path / "t", {"id": [7]})
+    clone = clones.clone
+
+    def clone_between_appends(*args: Any, **kwargs: Any) -> dr.Table:
+        if exists:
+            target.append({"id": [8]})
+        cloned = clone(*args, **kwargs)
+        target.append({"id": [9]})
+        return cloned
+
+    monkeypatch.setattr(clones, "clone", clone_between_appends)
+    entry = CatalogEntry(("delta", target.uri), provider="delta", location=target.uri)
+    _, metrics = clones.run(SESSION, source, entry, mode="create_or_replace", shallow=True)
+    assert (metrics["sourceNumOfFiles"], metrics["numRemovedFiles"]) == (1, 4 if exists else 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -74,6 +75,7 @@ def run(
         )
     if not exists and mode == "replace":
         raise TableNotFoundError(f"there is no table at {uri}", code="table.not_found")
+    before = table.snapshot().version if exists else -1
     cloned = clone(
         spark,
         source,
@@ -84,8 +86,16 @@ def run(
         version=version,
         timestamp=timestamp,
     )
-    metrics = cloned.history(limit=1)["operationMetrics"][0].as_py()
+    metrics = _metrics(cloned, before)
     if is_new_name:
         owns_files = location is None and not exists
         registration.add(spark, target.parts, cloned, owns_files=owns_files)
-    return cloned, {key: int(value) for key, value in metrics}
+    return cloned, metrics
+
+
+def _metrics(table: Table, before: int) -> dict[str, int]:
+    """Return the metrics of the first clone after a version; other writers may have commits too."""
+    histories = (table.history(version=version) for version in itertools.count(before + 1))
+    commits = (row for history in histories for row in history.to_pylist())
+    commit = next(row for row in commits if row["operation"] == "CLONE")
+    return {key: int(value) for key, value in commit["operationMetrics"]}
