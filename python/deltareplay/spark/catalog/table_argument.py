@@ -11,6 +11,7 @@ from deltareplay._snapshot.snapshot import Snapshot
 from deltareplay._table.table import Table, WriteLocation
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.catalog import lookup
+from deltareplay.spark.catalog.timestamps import evaluate_timestamp
 from deltareplay.spark.syntax import names
 
 if TYPE_CHECKING:
@@ -67,21 +68,40 @@ def location_of(table: TableLike) -> WriteLocation:
     )
 
 
-def snapshot_of(
+def snapshot_of(table: TableLike) -> Snapshot:
+    """Return the snapshot passed, or the latest one of the table."""
+    return table if isinstance(table, Snapshot) else table_of(table).snapshot()
+
+
+def snapshot_at(
+    spark: SparkSession,
     table: TableLike,
-    version: int | None = None,
-    timestamp: datetime.datetime | str | None = None,
+    version: int | None,
+    timestamp: datetime.datetime | str | None,
 ) -> Snapshot:
-    """Return the snapshot of a version or time; by default the snapshot passed, or the latest.
+    """Return the snapshot of a version or time; by default the snapshot passed, or the latest one.
+
+    A path may end with the version or time, as in ``/path@v7``, unless a table has the whole path.
 
     Raises:
-        InvalidArgumentError: A snapshot was passed together with a version or time.
+        InvalidArgumentError: ``argument.version``: a snapshot, or a path with a version or time,
+            was passed together with another one.
+        TableNotFoundError: As by ``resolved``; or there is no table at the path.
+        VersionNotFoundError: The table does not have the version.
     """
-    if isinstance(table, Snapshot):
-        if version is not None or timestamp is not None:
-            raise InvalidArgumentError(
-                "a snapshot already has a version: pass the table to choose another one",
-                code="argument.version",
-            )
-        return table
-    return table_of(table).snapshot(version, timestamp)
+    table = resolved(spark, table)
+    path = os.fspath(table) if isinstance(table, (str, os.PathLike)) else ""
+    split_path = lookup.split_time_travel(path)
+    if split_path is not None and Table(path).native.exists():
+        split_path = None
+    has_version = split_path is not None or isinstance(table, Snapshot)
+    if has_version and (version is not None or timestamp is not None):
+        raise InvalidArgumentError(
+            f"{path or 'a snapshot'} already has a version: leave out version and timestamp, or "
+            "pass the table to choose another version",
+            code="argument.version",
+        )
+    if split_path is not None:
+        table, version, time = split_path
+        timestamp = None if time is None else evaluate_timestamp(spark, time)
+    return table if isinstance(table, Snapshot) else table_of(table).snapshot(version, timestamp)

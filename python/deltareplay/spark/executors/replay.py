@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from deltareplay._support.arguments import checked
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark.catalog.table_argument import TableLike, resolved, snapshot_of
+from deltareplay.spark.catalog.table_argument import TableLike, snapshot_at
 from deltareplay.spark.executors import run
 from deltareplay.spark.executors.worker import Batches, cores, part_numbers
 from deltareplay.spark.schema.arrow import spark_schema
@@ -97,13 +97,12 @@ def files(
     +---------+
     """
     capabilities.check(spark)
-    table = resolved(spark, table)
     if reconcile not in ("auto", "driver", "executors"):
         raise InvalidArgumentError(
             f"reconcile is {reconcile!r}: pass 'auto', 'driver' or 'executors'",
             code="argument.reconcile",
         )
-    snapshot = snapshot_of(table, version, timestamp)
+    snapshot = snapshot_at(spark, table, version, timestamp)
     keyed = reconcile == "executors" or (
         reconcile == "auto" and snapshot.log_segment.tail_size_in_bytes > DRIVER_BYTES
     )

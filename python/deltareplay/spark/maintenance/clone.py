@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from deltareplay import _native
 from deltareplay._table.clone import target_of
 from deltareplay._table.renamed import renamed
-from deltareplay.spark.catalog.table_argument import TableLike, resolved, snapshot_of, table_of
+from deltareplay.spark.catalog.table_argument import TableLike, snapshot_at, table_of
 from deltareplay.spark.executors import run
 from deltareplay.spark.executors.worker import Batches, results
 from deltareplay.spark.session import capabilities
@@ -97,9 +97,8 @@ def clone(
     Table('s3://lake/copy')
     """
     capabilities.require_spark_4(spark, "cloning")
-    source = resolved(spark, source)
-    snapshot = snapshot_of(source, version, timestamp)
-    source_table = table_of(source)
+    snapshot = snapshot_at(spark, source, version, timestamp)
+    source_table = table_of(snapshot)
     target_table = target_of(source_table, target, shallow, storage_options)
     cloning = _native.Cloning(
         source_table.native,

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from deltareplay._snapshot.clustering import clustering_columns
 from deltareplay._support.arguments import checked
-from deltareplay.spark.catalog.table_argument import TableLike, resolved, snapshot_of
+from deltareplay.spark.catalog.table_argument import TableLike, snapshot_at
 from deltareplay.spark.schema.frames import from_arrow
 from deltareplay.spark.session import capabilities
 
@@ -70,8 +70,7 @@ def detail(
     [Row(numFiles=2, sizeInBytes=500)]
     """
     capabilities.check(spark)
-    table = resolved(spark, table)
-    row = _row(snapshot_of(table, version, timestamp))
+    row = _row(snapshot_at(spark, table, version, timestamp))
     return from_arrow(spark, pa.Table.from_pylist([row], schema=_SCHEMA))
 
 

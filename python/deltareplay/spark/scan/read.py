@@ -8,10 +8,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from deltareplay._support.arguments import checked
-from deltareplay.exceptions import DeltaReplayWarning, InvalidArgumentError
-from deltareplay.spark.catalog import lookup
-from deltareplay.spark.catalog.table_argument import TableLike, resolved, snapshot_of, table_of
-from deltareplay.spark.catalog.timestamps import evaluate_timestamp
+from deltareplay.exceptions import DeltaReplayWarning
+from deltareplay.spark.catalog.table_argument import TableLike, snapshot_at
 from deltareplay.spark.scan import filters
 from deltareplay.spark.scan.frame import check_types, frame, listed_columns
 from deltareplay.spark.scan.projection import ExtraColumns
@@ -48,8 +46,9 @@ def read(
 
     Args:
         spark: A session of PySpark 3.5 or later, classic or Connect.
-        table: A ``Table``, a ``Snapshot``, or the table's path, URI or name. A path may end with
-            ``@v7``, or with ``@`` and a time in the session's zone, as ``yyyyMMddHHmmssSSS``.
+        table: A ``Table``, a ``Snapshot``, or the table's path, URI or name. In functions that take
+            a ``version``, a path may end with ``@v7``, or with ``@`` and a time in the session's
+            zone, as ``yyyyMMddHHmmssSSS``.
         version: A version; by default, without ``timestamp``, the latest.
         timestamp: Selects the latest version committed at or before this time.
         filter: Rows to keep, as in ``Snapshot.scan``. Prunes partitions, skips files by statistics,
@@ -87,17 +86,7 @@ def read(
     +-----+
     """
     capabilities.check(spark)
-    table = resolved(spark, table)
-    split_path = lookup.split_time_travel(table) if isinstance(table, str) else None
-    if split_path is not None and not table_of(table).native.exists():
-        if version is not None or timestamp is not None:
-            raise InvalidArgumentError(
-                f"{table} has a version: leave it out, or version and timestamp",
-                code="argument.version",
-            )
-        table, version, time = split_path
-        timestamp = None if time is None else evaluate_timestamp(spark, time)
-    snapshot = snapshot_of(table, version, timestamp)
+    snapshot = snapshot_at(spark, table, version, timestamp)
     extra = ExtraColumns(with_row_id, with_file_path, with_row_index)
     skipping = filters.pruning(spark, filter, snapshot)
     # checks the filter, too, even if it does not skip files
@@ -126,7 +115,7 @@ def count(
 
     Args:
         spark: As in ``read``.
-        table: As in ``read``, but a path cannot end with ``@`` and a version or time.
+        table: As in ``read``.
         version: As in ``read``.
         timestamp: As in ``read``.
         filter: As in ``read``; with a filter, Spark counts.
@@ -139,8 +128,7 @@ def count(
     2
     """
     capabilities.check(spark)
-    table = resolved(spark, table)
-    snapshot = snapshot_of(table, version, timestamp)
+    snapshot = snapshot_at(spark, table, version, timestamp)
     if filter is None:
         with warnings.catch_warnings():
             # no warning about a missing row count, because Spark counts the rows then
