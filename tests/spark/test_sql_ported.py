@@ -304,7 +304,7 @@ def test_the_time_of_a_version_is_an_expression(spark: Any, tmp_path: Path, targ
 
 def test_a_path_ends_with_a_version(spark: Any, tmp_path: Path, target: str) -> None:
     """Delta's guide: "@ syntax"."""
-    path = tmp_path / "t"
+    path, copy = tmp_path / "t", f"delta.`{tmp_path / 'copy'}`"
     dr_spark.delete(spark, path, "key = 'a'")
     stamp = dr.Table(path).snapshot(version=0).timestamp.strftime("%Y%m%d%H%M%S%f")[:-3]
     if SESSION != "delta-spark":
@@ -313,6 +313,10 @@ def test_a_path_ends_with_a_version(spark: Any, tmp_path: Path, target: str) -> 
         assert rows_of(dr_spark.read(spark, f"{path}@{end}")) == ROWS
         assert fetch(spark, f"SELECT * FROM delta.`{path}@{end}`") == ROWS
         assert rows_of(spark.read.format("delta").load(f"{path}@{end}")) == ROWS
+        assert dr_spark.count(spark, f"{path}@{end}", filter="value > 0") == len(ROWS)
+        dr_spark.sql(spark, f"CREATE OR REPLACE TABLE {copy} SHALLOW CLONE delta.`{path}@{end}`")
+        clone = dr.Table(tmp_path / "copy", allowed_roots=[path])
+        assert rows_of(dr_spark.read(spark, clone)) == ROWS
     with pytest.raises(Exception, match=r"version|time travel"):
         spark.read.format("delta").option("versionAsOf", 1).load(f"{path}@v0").collect()
     with pytest.raises(dr.InvalidArgumentError) as caught:

@@ -30,14 +30,14 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
 
 
 @pytest.fixture
-def source(tmp_path: Path) -> dr.Table:
+def source(tmp_path: Path) -> dr.Snapshot:
     dr.write(tmp_path / "source", {"id": [1, 2]})
-    return dr.Table(tmp_path / "source")
+    return dr.Table(tmp_path / "source").snapshot()
 
 
 @pytest.mark.parametrize("mode", ["create", "create_if_not_exists"])
 def test_a_new_name_does_not_take_the_table_at_its_path(
-    source: dr.Table, registered: list[tuple[str, ...]], tmp_path: Path, mode: Mode
+    source: dr.Snapshot, registered: list[tuple[str, ...]], tmp_path: Path, mode: Mode
 ) -> None:
     """As in delta-spark: DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION."""
     dr.write(tmp_path / "t", {"id": [7]})
@@ -49,7 +49,7 @@ def test_a_new_name_does_not_take_the_table_at_its_path(
 
 @pytest.mark.parametrize("exists", [False, True])
 def test_the_metrics_are_those_of_the_clone_between_commits_of_others(
-    source: dr.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exists: bool
+    source: dr.Snapshot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exists: bool
 ) -> None:
     target = dr.Table(tmp_path / "t")
     if exists:

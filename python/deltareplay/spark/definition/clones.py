@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import itertools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from deltareplay.spark.maintenance.clone import clone
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from deltareplay._snapshot.snapshot import Snapshot
     from deltareplay._table.table import Table
     from deltareplay.spark.catalog.lookup import CatalogEntry
     from deltareplay.spark.definition.definition import Mode
@@ -22,28 +22,24 @@ if TYPE_CHECKING:
 
 def run(
     spark: SparkSession,
-    source: Table,
+    source: Snapshot,
     target: CatalogEntry,
     *,
     mode: Mode,
     shallow: bool,
     location: str | None = None,
     properties: Mapping[str, str] | None = None,
-    version: int | None = None,
-    timestamp: datetime.datetime | str | None = None,
 ) -> tuple[Table, Mapping[str, int]]:
-    """Clone a table, and register a new name in the catalog.
+    """Clone a version of a table, and register a new name in the catalog.
 
     Args:
         spark: The session.
-        source: The table to clone.
+        source: The version to clone.
         target: The name or path of the clone, as it was looked up.
         mode: What to do if the target exists, and if it does not.
         shallow: Whether the clone only refers to the data files.
         location: The path of a clone with a new name; by default the catalog's.
         properties: Properties of the clone, besides those of the source.
-        version: The version of the source; by default the latest.
-        timestamp: The version that was current at this time, instead of a number.
 
     Returns:
         The clone, and the metrics of the commit, which are empty if an existing target was kept.
@@ -83,8 +79,6 @@ def run(
         shallow=shallow,
         or_replace=exists,
         properties=properties,
-        version=version,
-        timestamp=timestamp,
     )
     metrics = _metrics(cloned, before)
     if is_new_name:

@@ -555,12 +555,11 @@ class DeltaTable:
         )
         table, _ = clones.run(
             self._spark,
-            self._table,
+            self._table.snapshot(**time_travel),
             entry,
             mode="create_or_replace" if replace else "create",
             shallow=is_shallow,
             properties=properties,
-            **time_travel,
         )
         return DeltaTable(self._spark, table, None, registration.name_of(self._spark, entry))
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from deltareplay._snapshot.snapshot import Snapshot
+    from deltareplay.spark.catalog.lookup import CatalogEntry
 
 #: The first words of statements that may contain a query.
 _BEGINNINGS = (*QUERY, ("EXPLAIN",), ("CREATE",), ("REPLACE",), ("INSERT",))
@@ -194,17 +195,32 @@ def _snapshot(spark: SparkSession, reference: TableReference) -> Snapshot | None
     is_path = names.path_of(reference.name) is not None
     if not is_path and len(reference.name) > 1 and names.is_absolute(reference.name[-1]):
         return None  # files of another format
-    version, timestamp = reference.version, reference.timestamp
-    split_path = lookup.split_time_travel(reference.name[-1]) if is_path else None
-    if split_path is None or lookup.at_path(reference.name[-1]).native.exists():
-        entry = lookup.find(spark, reference.name)
-        if not entry.is_delta:
-            return None
-        table = entry.table()
-    else:
+    entry = lookup.find(spark, reference.name)
+    if not entry.is_delta:
+        return None
+    return snapshot(spark, entry, reference.version, reference.timestamp)
+
+
+def snapshot(
+    spark: SparkSession,
+    entry: CatalogEntry,
+    version: int | None,
+    timestamp: str | ConstantExpression | None,
+) -> Snapshot:
+    """Return the version that SQL names, also at the end of a path; by default the latest.
+
+    Raises:
+        InvalidArgumentError: ``argument.version``: a path has a version, and another is passed;
+            ``argument.moment``: the timestamp is invalid.
+        TableNotFoundError: ``name.not_delta``: it is not a Delta table; or there is none.
+        VersionNotFoundError: The table does not have the version.
+    """
+    table = entry.table()
+    split_path = lookup.split_time_travel(entry.parts[-1]) if entry.is_path else None
+    if split_path is not None and not table.native.exists():
         if version is not None or timestamp is not None:
             raise InvalidArgumentError(
-                f"{reference.name[-1]} names a version, and so does the query: leave out one of "
+                f"{entry.parts[-1]} names a version, and so does the statement: leave out one of "
                 "them",
                 code="argument.version",
             )

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from deltareplay.spark.catalog import lookup
-from deltareplay.spark.catalog.timestamps import evaluate_timestamp
 from deltareplay.spark.definition import clones
 from deltareplay.spark.definition.definition import Mode
 from deltareplay.spark.delta_table import results
+from deltareplay.spark.query import queries
 from deltareplay.spark.statements.create import head
 from deltareplay.spark.statements.statement import Statement
 from deltareplay.spark.syntax.parser import ConstantExpression, Name, Parser
@@ -48,16 +48,14 @@ class Clone(Statement):
         self.location = parser.string() if parser.takes("LOCATION") else None
 
     def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:
-        timestamp = None if self.timestamp is None else evaluate_timestamp(spark, self.timestamp)
+        source = lookup.find(spark, self.source)
         _, metrics = clones.run(
             spark,
-            lookup.find(spark, self.source).table(),
+            queries.snapshot(spark, source, self.version, self.timestamp),
             entry,
             mode=self.mode,
             shallow=True,
             location=self.location,
             properties=self.properties,
-            version=self.version,
-            timestamp=timestamp,
         )
         return results.cloned(spark, metrics)
