@@ -201,7 +201,7 @@ def test_a_failed_job_leaves_sidecars_that_cleanup_removes(spark: Any, tmp_path:
     named = [tmp_path / "_delta_log/_sidecars" / name for name in names]
     whole = named[1].read_bytes()
     named[1].write_bytes(whole[:4] + bytes(len(whole) // 2) + whole[4 + len(whole) // 2 :])
-    with pytest.raises(Exception, match="CorruptTableError"):
+    with pytest.raises(dr.CorruptTableError, match=named[1].name):
         dr_spark.write_checkpoint(spark, log.uri, piece_size=4000)
     manifests = list((tmp_path / "_delta_log").glob("*.checkpoint.*"))
     assert len(manifests) == 1, "the old one"
@@ -258,6 +258,22 @@ def test_a_sidecar_that_is_missing_is_noticed(tmp_path: Path) -> None:
     assert caught.value.code == "checkpoint.count"
     assert set(tmp_path.rglob("*")) == before
     assert plan.finish(table.native, written)[2] == 380
+
+
+def test_a_missing_result_of_a_task_is_noticed_without_a_checksum(
+    local_executors: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = table_with(tmp_path, "v2-parquet")
+    assert dr.Table(log.uri).snapshot().replay_plan(piece_size=4000).pieces[1:]
+    monkeypatch.setattr(
+        "deltareplay.spark.executors.run.rows",
+        lambda spark, task, parts, schema: LocalExecutors.rows(spark, task, parts - 1, schema),
+    )
+    before = set(logs.log_dir(tmp_path).iterdir())
+    with pytest.raises(dr.StorageError) as caught:
+        dr_spark.write_checkpoint(local_executors, log.uri, piece_size=4000)
+    assert caught.value.code == "spark.results"
+    assert set(logs.log_dir(tmp_path).iterdir()) == before
 
 
 def test_pieces_of_live_files_have_no_tombstones(tmp_path: Path) -> None:

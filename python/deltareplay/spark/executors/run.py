@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from deltareplay.exceptions import UnsupportedFeatureError
+from deltareplay.exceptions import StorageError, UnsupportedFeatureError
 from deltareplay.spark.session import capabilities
 
 if TYPE_CHECKING:
@@ -59,14 +59,21 @@ def results(spark: SparkSession, task: Task, parts: int) -> list[str]:
 
     Raises:
         DeltaReplayError: The error of the first part that has one, as its task raised it.
+        StorageError: ``spark.results``: Spark has not returned one result for each part.
     """
     if parts == 0:
         return []
-    table = rows(spark, task, parts, RESULT).toArrow().sort_by("part")
-    for error in table.column("error"):
-        if error.is_valid:
-            raise pickle.loads(error.as_py())
-    return [str(result) for result in table.column("result").to_pylist()]
+    returned = sorted(rows(spark, task, parts, RESULT).collect(), key=lambda row: int(row[0]))
+    for _, _, error in returned:
+        if error is not None:
+            raise pickle.loads(error)
+    if [part for part, _, _ in returned] != list(range(parts)):
+        raise StorageError(
+            f"Spark returned {len(returned)} results of {parts} tasks, and some are missing or "
+            "repeated: nothing was committed; run it again",
+            code="spark.results",
+        )
+    return [str(result) for _, result, _ in returned]
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-import pyarrow as pa
 
 from deltareplay import _native
 from deltareplay._snapshot.replay_piece import ReplayPiece
@@ -15,18 +14,12 @@ from deltareplay._support.arguments import checked
 from deltareplay._table.log import Checkpoint, clean_after
 from deltareplay.spark.catalog.table_argument import TableLike, resolved, snapshot_of, table_of
 from deltareplay.spark.executors import run
-from deltareplay.spark.executors.worker import Batches, cores, part_numbers
+from deltareplay.spark.executors.worker import Batches, cores, results
 from deltareplay.spark.session import capabilities
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import SparkSession
-
-#: The columns that describe a sidecar: for Arrow, and for Spark.
-_NUMBERS = ("size", "modificationTime", "numFiles", "numRemoves")
-_ARROW_SIDECAR = pa.schema(
-    [pa.field("path", pa.string())] + [pa.field(name, pa.int64()) for name in _NUMBERS]
-)
-_SPARK_SIDECAR = f"path string, {', '.join(f'{name} long' for name in _NUMBERS)}"
 
 
 @dataclass(frozen=True)
@@ -42,12 +35,13 @@ class WriteSidecars:
     codec: str | None
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Return a row for each sidecar."""
-        tail = self.tail
-        for number in part_numbers(batches):
-            sidecars = self.pieces[number].write_sidecars(tail, self.codec, cores())
-            rows = [dict(zip(_ARROW_SIDECAR.names, sidecar, strict=True)) for sidecar in sidecars]
-            yield pa.RecordBatch.from_pylist(rows, _ARROW_SIDECAR)
+        """Return the sidecars of each numbered piece, as a JSON array."""
+
+        def write(number: int) -> str:
+            sidecars = self.pieces[number].write_sidecars(self.tail, self.codec, cores())
+            return json.dumps(sidecars)
+
+        return results(batches, write)
 
 
 @checked
@@ -80,9 +74,9 @@ def write_checkpoint(
             checkpoint with ``Table.checkpoint``.
         UnsupportedFeatureError: The table has a feature that this release cannot write
             (``protocol.writer_features``).
-        CorruptTableError: The log that the driver reads is damaged, or the results of the tasks
-            are incomplete. If a task detects damage, the job fails with a ``PythonException``
-            that names the file.
+        CorruptTableError: The log is damaged; or the sidecars have another number of files than
+            the table (``checkpoint.count``).
+        StorageError: The storage failed; or results of tasks are missing (``spark.results``).
 
     Source: Delta protocol, "V2 Spec".
 
@@ -103,10 +97,8 @@ def write_checkpoint(
         [ReplayPiece.from_native(piece) for piece in pieces],
         codec,
     )
-    written: list[tuple[str, int, int, int, int]] = []
-    if pieces:
-        sidecars = run.rows(spark, task, len(pieces), _SPARK_SIDECAR)
-        written = sorted(tuple(row) for row in sidecars.collect())
+    sidecars = map(json.loads, run.results(spark, task, len(pieces)))
+    written = sorted(tuple(sidecar) for of_piece in sidecars for sidecar in of_piece)
     checkpoint = Checkpoint(snapshot.version, *plan.finish(delta_table.native, written))
     if cleanup:
         clean_after(delta_table.native, snapshot)
