@@ -86,9 +86,21 @@ def test_a_conflict_has_the_class_of_delta_exceptions(cls: type[Exception], code
     assert issubclass(cls, base)
 
 
-def test_a_missing_table(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda table: table.snapshot(),
+        lambda table: table.snapshot(0),
+        lambda table: table.snapshot(7, verify=True),
+        lambda table: table.actions(0),
+        lambda table: table.actions(2, 7),
+        lambda table: table.clone(table.uri + "-clone", version=3),
+    ],
+    ids=["snapshot", "version 0", "verified", "actions", "actions of a range", "clone"],
+)
+def test_a_missing_table(tmp_path: Path, call: Callable[[dr.Table], object]) -> None:
     with pytest.raises(dr.TableNotFoundError) as caught:
-        dr.Table(tmp_path / "nothing").snapshot()
+        call(dr.Table(tmp_path / "nothing"))
     assert str(tmp_path / "nothing") in str(caught.value)
     assert caught.value.code == "table.not_found"
 

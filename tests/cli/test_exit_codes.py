@@ -53,6 +53,9 @@ def test_shells_complete_verbs_options_and_choices(run, monkeypatch, words, comp
     ("arguments", "code", "message"),
     [
         (["show", "{orders}/nothing"], 3, "[table.not_found]"),
+        (["show", "{orders}/nothing", "--version", "0"], 3, "[table.not_found]"),
+        (["diff", "{orders}/nothing", "0", "1"], 3, "[table.not_found]"),
+        (["actions", "{orders}/nothing", "1"], 3, "[table.not_found]"),
         (["show", "{orders}", "--version", "99"], 2, "[version.not_found]"),
         (["head", "{orders}", "--columns", "nothing"], 2, "nothing"),
         (["count", "{orders}", "--filter", "country ="], 2, "try: "),

@@ -208,6 +208,7 @@ class Table(
             action, exactly one of which is not null. Batches are read on demand.
 
         Raises:
+            TableNotFoundError: There is no Delta table.
             VersionNotFoundError: A commit of the range is not in the log (``version.range``).
             InvalidArgumentError: The range ends before it starts (``argument.range``).
             CorruptTableError: A commit does not decode, or one within the range is missing

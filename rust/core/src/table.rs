@@ -249,6 +249,7 @@ impl Table {
     /// Returns the raw actions of the commits `start..=end`, oldest first.
     pub fn actions(&self, start: u64, end: Option<u64>) -> Result<ActionBatches> {
         ActionBatches::new(Arc::clone(&self.source.storage), start, end)
+            .map_err(|error| self.with_uri(error))
     }
 }
 

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use super::commit::decode_files;
 use super::history;
 use super::listing::{LogListing, VersionedFile};
-use super::segment::check_contiguous;
+use super::segment::{check_contiguous, table_not_found};
 use crate::codec::commit::{
     ActionBatch, ActionDecoder, ActionSelection, FileActions, Positioned, columns_error,
     parse_commit_info,
@@ -77,8 +77,8 @@ impl ActionBatches {
     ///
     /// # Errors
     ///
-    /// Version not found: `version.range` if the range is empty or its ends are not in the log. Corrupt: `log.gap`.
-    /// Storage errors.
+    /// Table not found: `table.not_found` if the log has no version. Version not found: `version.range` if the
+    /// range is empty or its ends are not in the log. Corrupt: `log.gap`. Storage errors.
     pub fn new(storage: Arc<dyn Storage>, start: u64, end: Option<u64>) -> Result<Self> {
         let listing = LogListing::read(&*storage, start)?;
         let commits: Vec<VersionedFile> = listing
@@ -92,6 +92,9 @@ impl ActionBatches {
             let present = match (first, last) {
                 (Some(first), Some(last)) => {
                     format!("those from {start} on are {first} to {last}")
+                }
+                _ if LogListing::read(&*storage, 0)?.latest().is_none() => {
+                    return Err(table_not_found());
                 }
                 _ => format!("it has none from {start} on"),
             };

@@ -61,9 +61,9 @@ impl LogSegment {
     ///
     /// # Errors
     ///
-    /// Table not found: `table.not_found` if there is no `target` and the listing has no version. Version not
-    /// found: `version.not_found` if `target` is after the newest version, or can no longer be read. Corrupt:
-    /// `log.gap`, `log.truncated`, with the first missing file.
+    /// Table not found: `table.not_found` if the listing has no version. Version not found: `version.not_found` if
+    /// `target` is after the newest version, or can no longer be read. Corrupt: `log.gap`, `log.truncated`, with
+    /// the first missing file.
     pub fn choose(
         listing: &LogListing,
         target: Option<u64>,
@@ -287,19 +287,23 @@ pub fn file_timestamps(commits: &[VersionedFile]) -> Vec<(&VersionedFile, i64)> 
     timestamps
 }
 
+/// Returns the error for a log without a version.
+pub fn table_not_found() -> Error {
+    Error::new(
+        ErrorKind::TableNotFound,
+        "table.not_found",
+        "no Delta table here: there is no commit and no complete checkpoint in _delta_log",
+    )
+}
+
 fn missing_version(listing: &LogListing, target: Option<u64>) -> Error {
-    let Some(version) = target else {
-        return Error::new(
-            ErrorKind::TableNotFound,
-            "table.not_found",
-            "no Delta table here: there is no commit and no complete checkpoint in _delta_log",
-        );
+    let (Some(version), Some(latest)) = (target, listing.latest()) else {
+        return table_not_found();
     };
-    let range = match (listing.earliest_recreatable(), listing.latest()) {
-        (Some(earliest), Some(latest)) => format!("versions {earliest} to {latest} can be read"),
-        (None, Some(latest)) => format!("the newest version is {latest}"),
-        _ => "the log has no versions".to_owned(),
-    };
+    let range = listing.earliest_recreatable().map_or_else(
+        || format!("the newest version is {latest}"),
+        |earliest| format!("versions {earliest} to {latest} can be read"),
+    );
     Error::new(
         ErrorKind::VersionNotFound,
         "version.not_found",

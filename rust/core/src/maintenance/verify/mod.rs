@@ -6,9 +6,10 @@
 
 use serde::Serialize;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 use crate::log::LogListing;
 use crate::log::path::SIDECAR_DIRECTORY;
+use crate::log::segment::table_not_found;
 use crate::replay::Source;
 use crate::scan::Split;
 use crate::snapshot::load::load;
@@ -72,13 +73,9 @@ pub fn verify(source: &Source, data_files: bool, rows: bool) -> Result<Verificat
     let listing = LogListing::of(files, 0);
     let mut findings = Findings::default();
     let Some(newest) = listing.latest() else {
-        return Err(load(source, None, false).err().unwrap_or_else(|| {
-            Error::new(
-                ErrorKind::TableNotFound,
-                "table.not_found",
-                "no Delta table here",
-            )
-        }));
+        return Err(load(source, None, false)
+            .err()
+            .unwrap_or_else(table_not_found));
     };
     for warning in &listing.warnings {
         findings.warning(warning);
