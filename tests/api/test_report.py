@@ -384,7 +384,15 @@ def test_only_reports_are_overwritten(shop: logs.LogBuilder, tmp_path: Path) -> 
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["report.html"]
 
     location.write_text("my notes")
-    invalid = [location, tmp_path, tmp_path / "nowhere" / "report.html", tmp_path / ("x" * 300)]
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)  # a reader would wait for a writer
+    invalid = [
+        location,
+        pipe,
+        tmp_path,
+        tmp_path / "nowhere" / "report.html",
+        tmp_path / ("x" * 300),
+    ]
     for wrong in [*invalid, f"{tmp_path}/a\0b"]:
         with pytest.raises(dr.InvalidArgumentError) as caught:
             table.report(wrong)

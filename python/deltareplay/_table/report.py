@@ -93,8 +93,10 @@ def _check(path: Path) -> None:
     if not path.parent.is_dir():
         raise _output_error(f"there is no directory {path.parent}: create it first")
     if path.exists():
-        with path.open("rb") as file:
-            head = file.read(_HEAD)
+        head = b""
+        if path.is_file():  # a pipe may block its reader
+            with path.open("rb") as file:
+                head = file.read(_HEAD)
         if b'<meta name="generator" content="' + GENERATOR.encode() not in head:
             raise _output_error(
                 f"{path} exists and is not a report: choose another name, or delete it"
