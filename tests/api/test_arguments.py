@@ -123,6 +123,21 @@ def test_numbers_of_numpy_are_numbers(orders: dr.Table, number: Any) -> None:
     assert orders.append(ROWS, txn=("app", number), durable=np.False_).version == 2
 
 
+PERIODS: dict[str, Callable[[dr.Table, float], object]] = {
+    "timeout": lambda table, seconds: table.append(ROWS, timeout=seconds),
+    "poll_interval": lambda table, seconds: table.follow(poll_interval=seconds),
+}
+
+
+@pytest.mark.parametrize("seconds", [float("nan"), float("inf"), -1])
+@pytest.mark.parametrize("call", PERIODS)
+def test_a_period_is_a_number_of_seconds(orders: dr.Table, call: str, seconds: float) -> None:
+    with pytest.raises(dr.InvalidArgumentError, match=call) as caught:
+        PERIODS[call](orders, seconds)
+    assert caught.value.code == "argument.range"
+    assert orders.snapshot().version == 1
+
+
 class Broken(datetime.tzinfo):
     """A time zone that has no offset."""
 

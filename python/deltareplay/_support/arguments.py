@@ -5,8 +5,10 @@ from __future__ import annotations
 import datetime
 import functools
 import inspect
+import math
 import operator
 import os
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ParamSpec, TypeVar
 
@@ -132,10 +134,14 @@ def _integer(argument: str, value: Any, expected: str = "an integer") -> int:
     )
 
 
-def _number(argument: str, value: Any) -> float:
-    if isinstance(value, float):
-        return float(value)
-    return _integer(argument, value, "a number")
+def _seconds(argument: str, value: Any) -> float:
+    """Check a period, the only numbers of public functions that are not integers."""
+    seconds = float(value) if isinstance(value, float) else _integer(argument, value, "a number")
+    if 0 <= seconds < math.inf:  # not NaN
+        return min(seconds, threading.TIMEOUT_MAX)
+    raise InvalidArgumentError(
+        f"{argument} is {value}: pass seconds, 0 or more", code="argument.range"
+    )
 
 
 def _flag(argument: str, value: Any) -> bool:
@@ -272,7 +278,7 @@ Rule = Callable[[str, Any], Any]
 #: The checks of arguments, by their annotation without `| None`.
 _RULES: dict[str, Rule] = {
     "int": _integer,
-    "float": _number,
+    "float": _seconds,
     "bool": _flag,
     "str": _text,
     "tuple[str, int]": _named_version,
