@@ -167,6 +167,18 @@ def test_a_terminal_without_the_characters(tmp_path, form, message) -> None:
     assert message in done.stdout
 
 
+@pytest.mark.parametrize("errors", ["&-", "/dev/full", " >(true)"], ids=["closed", "full", "pipe"])
+def test_messages_that_cannot_be_written_change_nothing(events: logs.LogBuilder, errors) -> None:
+    def run(verb: str, uri: str) -> tuple[int, str]:
+        command = f"{shlex.join([*COMMAND, verb, uri])} 2>{errors}"
+        done = subprocess.run(["bash", "-c", command], stdout=subprocess.PIPE, text=True)
+        return done.returncode, done.stdout
+
+    (events.table / "_delta_log" / "_last_checkpoint").write_text("nonsense")  # a warning
+    assert run("count", events.uri) == (0, "6\n")
+    assert run("show", f"{events.uri}/nothing") == (3, "")
+
+
 @pytest.mark.parametrize("option", ["--json", "--limit=0"])
 def test_ignores_a_closed_pipe(tmp_path, option) -> None:
     log = samples.many_files(tmp_path / "t", commits=10, files=1000)

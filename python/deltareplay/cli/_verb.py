@@ -311,17 +311,20 @@ def print_message(
     A message that may contain text from the table is one line; a message about the user's own text
     may have several (``multiline``).
     """
-    colour = {"error": "bold red", "warning": "bold yellow"}.get(kind, "bold")
-    out = console(sys.stderr)
-    out.print(f"{kind}:", style=colour, end=" ")
-    for line in message.splitlines() if multiline else [message]:
-        out.print(line, soft_wrap=True)
-    if remedy is not None:
-        out.print("  try:", style="bold", end=" ")
-        out.print(remedy, soft_wrap=True)
-    if more is not None:
-        out.print("  see:", style="bold", end=" ")
-        out.print(more, soft_wrap=True)
+    if sys.stderr is None:  # it is closed
+        return
+    with contextlib.suppress(OSError):  # a message that cannot be written changes no result
+        colour = {"error": "bold red", "warning": "bold yellow"}.get(kind, "bold")
+        out = console(sys.stderr)
+        out.print(f"{kind}:", style=colour, end=" ")
+        for line in message.splitlines() if multiline else [message]:
+            out.print(line, soft_wrap=True)
+        if remedy is not None:
+            out.print("  try:", style="bold", end=" ")
+            out.print(remedy, soft_wrap=True)
+        if more is not None:
+            out.print("  see:", style="bold", end=" ")
+            out.print(more, soft_wrap=True)
 
 
 @contextlib.contextmanager
