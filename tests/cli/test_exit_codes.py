@@ -62,6 +62,10 @@ def test_shells_complete_verbs_options_and_choices(run, monkeypatch, words, comp
         (["show", "{orders}", "--json", "--csv"], 2, "cannot be combined"),
         (["show", "{orders}", "--storage-option", "s3cret"], 2, "KEY=VALUE"),
         (["show", "{orders}", "--version", "seven"], 2, "--version"),
+        (["explain", "{orders}", "id > 1", "--min-pruning", "nan"], 2, "--min-pruning"),
+        (["vacuum", "{orders}", "--retain-hours", "inf"], 2, "--retain-hours"),
+        (["watch", "{orders}", "--interval", "nan"], 2, "--interval"),
+        (["watch", "{orders}", "--interval", "1e300"], 2, "--interval"),
         (["sing"], 2, "sing"),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else None,
@@ -73,6 +77,17 @@ def test_errors(run, orders, arguments, code, message) -> None:
     assert done.out == ""
     assert "Traceback" not in done.err
     assert "s3cret" not in done.err
+
+
+@pytest.mark.parametrize("verb", ["head", "files", "partitions", "history"])
+def test_any_limit_is_taken(run, orders, verb) -> None:
+    everything = run(verb, orders, "--json", "--limit", 0)
+    assert run(verb, orders, "--json", "--limit", 2**64) == everything
+
+
+def test_any_retention_is_taken(run, tmp_path) -> None:
+    dr.create_table(tmp_path, pa.schema([("id", pa.int64())]))
+    assert "nothing to delete" in run("vacuum", tmp_path, "--retain-hours", 1e300).out
 
 
 def test_a_damaged_log(run, log: logs.LogBuilder) -> None:

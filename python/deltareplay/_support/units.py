@@ -141,7 +141,7 @@ def instant(milliseconds: int) -> datetime:
         return end.replace(tzinfo=timezone.utc)
 
 
-def span(milliseconds: int) -> timedelta:
+def span(milliseconds: float) -> timedelta:
     """Convert milliseconds to a length of time; at most the longest one of Python."""
     try:
         return timedelta(milliseconds=milliseconds)

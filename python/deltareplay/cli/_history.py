@@ -13,7 +13,7 @@ import typer
 from deltareplay._support.units import parse_integer
 from deltareplay.cli._output import Column, Output
 from deltareplay.cli._values import plain, records, short_timestamp
-from deltareplay.cli._verb import Request, verb
+from deltareplay.cli._verb import Request, limit_option, verb
 
 if TYPE_CHECKING:
     from deltareplay import Table
@@ -114,7 +114,7 @@ def with_display_columns(commit: dict[str, Any]) -> dict[str, Any]:
 def history(
     request: Request,
     *,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="How many; 0: all.")] = 20,
+    limit: Annotated[int, limit_option("How many; 0: all.")] = 20,
 ) -> None:
     """List the commits, newest first: who did what, and when."""
     output = request.output
@@ -137,15 +137,14 @@ def watch(
     rows: Annotated[
         bool, typer.Option("--rows", help="Show the changed rows instead of the commits.")
     ] = False,
-    limit: Annotated[
-        int, typer.Option("--limit", "-n", min=0, help="Stop after this number; 0 means never.")
-    ] = 0,
+    limit: Annotated[int, limit_option("Stop after this number; 0 means never.")] = 0,
     interval: Annotated[
         float,
         typer.Option(
             "--interval",
             metavar="SECONDS",
             min=0.01,
+            max=86_400,
             help="Seconds between two listings of the log.",
         ),
     ] = 1.0,

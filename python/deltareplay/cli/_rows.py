@@ -28,6 +28,7 @@ from deltareplay.cli._verb import (
     Request,
     Timestamp,
     Version,
+    limit_option,
     split_names,
     verb,
 )
@@ -276,7 +277,7 @@ _LOOK_AHEAD = 1 << 20
 def head(
     request: Request,
     *,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="How many; 0: all.")] = 10,
+    limit: Annotated[int, limit_option("How many; 0: all.")] = 10,
     columns: Columns = None,
     filter: Filter = None,
     version: Version = None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import inspect
+import math
 import re
 import shlex
 import sys
@@ -57,11 +58,20 @@ Filter = Annotated[
 _CLOCK = re.compile(r"\b(now|curdate|current_date|current_timestamp)\b", re.IGNORECASE)
 #: The default number of rows printed as text.
 SCREEN_ROWS = 50
+
+
+def _longest(limit: int | None) -> int | None:
+    """Return a limit that an iterator takes: more than it can count is no limit."""
+    return None if limit is None else min(limit, sys.maxsize)
+
+
+def limit_option(description: str) -> Any:
+    """Return the option ``--limit`` of a verb."""
+    return typer.Option("--limit", "-n", min=0, callback=_longest, help=description)
+
+
 Limit = Annotated[
-    int | None,
-    typer.Option(
-        "--limit", "-n", min=0, help=f"How many; 0: all. Default: {SCREEN_ROWS} as text, else all."
-    ),
+    int | None, limit_option(f"How many; 0: all. Default: {SCREEN_ROWS} as text, else all.")
 ]
 Columns = Annotated[
     str | None,
@@ -252,6 +262,10 @@ def _run(
             options = dict(_pair(text) for text in common["storage_option"] or ())
             form = "json" if common["as_json"] else "csv" if common["as_csv"] else "text"
             request = Request(uri, options, Output(form, utc=common["utc"]))
+            for name, value in own.items():
+                if isinstance(value, float) and not math.isfinite(value):
+                    option = name.replace("_", "-")
+                    raise typer.BadParameter(f"--{option} is {value}, which is no number")
             for name in own.keys() & {"filter", "where"}:
                 own[name] = with_fixed_time(own[name])
             return function(request, **own) or 0
