@@ -409,3 +409,18 @@ def test_summary_of_more_rows_than_its_sample(run, tmp_path, monkeypatch) -> Non
     assert [facts["q25"], facts["q50"], facts["q75"]] == pytest.approx(expected, abs=1300)
     assert run("summary", tmp_path, "--json").out == done.out, "the sample differs"
     assert "approximate: of 1,000 rows at random" in run("summary", tmp_path).out
+
+
+def test_dates_in_years_that_python_lacks(run, tmp_path) -> None:
+    days = pa.array([2932897, -800000], pa.date32())
+    schema = pa.schema([("day", pa.date32()), ("days", pa.list_(pa.date32())), ("p", pa.date32())])
+    rows = [days, pa.array([[2932897], None], schema.field("days").type), days]
+    dr.create_table(tmp_path, schema, "p").append(pa.table(rows, schema))
+    assert run("head", tmp_path, "--json").lines == [
+        {"day": "10000-01-01", "days": ["10000-01-01"], "p": "10000-01-01"},
+        {"day": "-0221-09-04", "days": None, "p": "-0221-09-04"},
+    ]
+    assert "10000-01-01" in run("changes", tmp_path, 1).out
+    assert "p=10000-01-01" in run("partitions", tmp_path).out
+    (day, *_) = run("summary", tmp_path, "--json").lines
+    assert (day["min"], day["max"]) == ("-0221-09-04", "10000-01-01")

@@ -167,7 +167,7 @@ def _column(array: Any) -> list[Any]:
         ticks = array.view(pa.int64()).to_pylist()
         return [_datetime(tick, _TICKS[kind.unit], zone) for tick in ticks]
     if pa.types.is_map(kind):
-        return [None if pairs is None else dict(pairs) for pairs in array.to_pylist()]
+        return [None if pairs is None else dict(pairs) for pairs in _python_values(array)]
     if pa.types.is_struct(kind):
         names = [kind.field(index).name for index in range(kind.num_fields)]
         parts = [_column(array.field(index)) for index in range(kind.num_fields)]
@@ -177,8 +177,31 @@ def _column(array: Any) -> list[Any]:
             dict(zip(names, row, strict=True)) if is_valid else None
             for row, is_valid in zip(rows, valid, strict=True)
         ]
-    values: list[Any] = array.to_pylist()
+    return _python_values(array)
+
+
+def _python_values(array: Any) -> list[Any]:
+    try:
+        values: list[Any] = array.to_pylist()
+    except OverflowError:  # a year that Python lacks
+        values = array.cast(_with_text_for_times(array.type)).to_pylist()
     return values
+
+
+def _with_text_for_times(kind: Any) -> Any:
+    """Return a type with strings in place of dates and timestamps, also in nested types."""
+    import pyarrow as pa
+
+    if pa.types.is_temporal(kind):
+        return pa.string()
+    if pa.types.is_list(kind):
+        return pa.list_(_with_text_for_times(kind.value_type))
+    if pa.types.is_map(kind):
+        return pa.map_(*map(_with_text_for_times, (kind.key_type, kind.item_type)))
+    if pa.types.is_struct(kind):
+        fields = [kind.field(index) for index in range(kind.num_fields)]
+        return pa.struct([field.with_type(_with_text_for_times(field.type)) for field in fields])
+    return kind
 
 
 def _datetime(tick: int | None, ticks: int, zone: datetime.timezone | None) -> Any:
