@@ -12,6 +12,7 @@ from collections import Counter
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from support import actions, logs, samples
 
@@ -424,3 +425,28 @@ def test_dates_in_years_that_python_lacks(run, tmp_path) -> None:
     assert "p=10000-01-01" in run("partitions", tmp_path).out
     (day, *_) = run("summary", tmp_path, "--json").lines
     assert (day["min"], day["max"]) == ("-0221-09-04", "10000-01-01")
+
+
+def test_maps_whose_keys_are_nested(run, tmp_path) -> None:
+    key = pa.struct([("a", pa.int64())])
+    schema = pa.schema([("m", pa.map_(key, pa.string())), ("n", pa.map_(pa.string(), pa.string()))])
+    rows = pa.Table.from_pylist([{"m": [({"a": 1}, "x")], "n": [("k", "v")]}, {}], schema)
+    dr.create_table(tmp_path, schema).append(rows)
+    assert run("head", tmp_path, "--json").lines == [
+        {"m": [{"key": {"a": 1}, "value": "x"}], "n": {"k": "v"}},
+        {"m": None, "n": None},
+    ]
+    assert run("changes", tmp_path, 1).code == 0
+
+
+def test_summary_of_columns_without_an_order(run, log: logs.LogBuilder) -> None:
+    columns = {"id": "long", "nothing": "void", "period": "interval day to second"}
+    path = log.table / "f.parquet"
+    pq.write_table(pa.table({"id": [1, 2]}), path)
+    log.create(logs.schema(**columns), logs.add("f.parquet", size=path.stat().st_size))
+    rows = run("summary", log.uri, "--json").lines
+    assert [(row["column"], row["nulls"], row["max"]) for row in rows] == [
+        ("id", 0, 2),
+        ("nothing", 2, None),
+        ("period", 2, None),
+    ]

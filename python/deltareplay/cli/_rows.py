@@ -373,7 +373,10 @@ class _ColumnSummary:
         numbers = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
         self.name = field.name
         self.is_number = any(is_type(kind) for is_type in numbers)
-        self.is_ordered = not (pa.types.is_nested(kind) or isinstance(kind, pa.BaseExtensionType))
+        unordered = (pa.types.is_nested, pa.types.is_null, pa.types.is_duration)
+        self.is_ordered = not (
+            any(is_type(kind) for is_type in unordered) or isinstance(kind, pa.BaseExtensionType)
+        )
         self.bounds: Any = pa.array([], kind)  # the smallest value and the largest
         self.rows = self.nulls = 0
         self.sum = 0.0

@@ -145,7 +145,7 @@ _TICKS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 
 def records(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
-    """Yield the rows as dicts; maps are dicts, too.
+    """Yield the rows as dicts; maps are dicts, too, or entries if their keys are nested.
 
     >>> list(records(rows.snapshot().scan(["id", "name"]).to_batches()))
     [{'id': 1, 'name': 'one'}, {'id': 3, 'name': 'three'}]
@@ -167,7 +167,11 @@ def _column(array: Any) -> list[Any]:
         ticks = array.view(pa.int64()).to_pylist()
         return [_datetime(tick, _TICKS[kind.unit], zone) for tick in ticks]
     if pa.types.is_map(kind):
-        return [None if pairs is None else dict(pairs) for pairs in _python_values(array)]
+        unhashable = pa.types.is_nested(kind.key_type)
+        return [
+            None if pairs is None else _entries(pairs) if unhashable else dict(pairs)
+            for pairs in _python_values(array)
+        ]
     if pa.types.is_struct(kind):
         names = [kind.field(index).name for index in range(kind.num_fields)]
         parts = [_column(array.field(index)) for index in range(kind.num_fields)]
@@ -178,6 +182,10 @@ def _column(array: Any) -> list[Any]:
             for row, is_valid in zip(rows, valid, strict=True)
         ]
     return _python_values(array)
+
+
+def _entries(pairs: list[tuple[Any, Any]]) -> list[dict[str, Any]]:
+    return [{"key": key, "value": value} for key, value in pairs]
 
 
 def _python_values(array: Any) -> list[Any]:
