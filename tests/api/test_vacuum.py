@@ -235,6 +235,43 @@ def test_files_outside_the_table_stay(tmp_path: Path) -> None:
     assert outside.exists()
 
 
+@pytest.mark.parametrize("lite", [False, True])
+def test_files_that_the_log_names_by_another_uri_of_the_table_stay(
+    tmp_path: Path, lite: bool
+) -> None:
+    """A link or a mount gives a directory two names, of which a table knows one."""
+    root, link = tmp_path / "t", tmp_path / "link"
+    link.symlink_to(root)
+    vector = logs.deletion_vector(f"{link}/d/a.bin", storage_type="p")
+    uris = {
+        "a b": f"{link}/a%20b",
+        "d/c": link.as_uri() + "/d/c",
+        "e": "s3://bucket/mounted/e",
+        "removed": f"{link}/removed",
+    }
+    log = logs.LogBuilder(root)
+    log.create(
+        logs.schema(id="long"),
+        *(logs.add(name.replace(" ", "%20")) for name in (*uris, "old")),
+        protocol_action=logs.features("deletionVectors"),
+        modified=OLD - HOUR,
+    )
+    by_name = (name.replace(" ", "%20") for name in (*uris, "old"))
+    log.commit(
+        *(logs.remove(name, deletion_timestamp=OLD) for name in by_name),
+        *(logs.add(uri) for name, uri in uris.items() if name != "removed"),
+        logs.remove(uris["removed"], deletion_timestamp=NOW),
+        logs.add("with-vector", deletion_vector=vector, stats=logs.stats(9)),
+        modified=OLD,
+    )
+    write_files(root, *uris, "d/a.bin", "with-vector", "old")
+
+    deleted = dr.Table(root).vacuum(lite=lite, dry_run=False)
+
+    assert deleted.files == ("old",)
+    assert files_on_disk(root) == {*uris, "d/a.bin", "with-vector"}
+
+
 def test_a_path_that_does_not_decode_is_an_error(tmp_path: Path) -> None:
     log = files_of_every_kind(tmp_path / "t")
     log.commit(logs.add("%ff%fe", **NO_DAY))

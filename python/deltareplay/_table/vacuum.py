@@ -57,9 +57,11 @@ class Vacuuming(TableLocation):
         """Delete data files that no version inside the retention period needs.
 
         Live files stay, and so do files that were removed within the period, with their deletion
-        vectors, and every file that is younger than the period. Names that begin with ``_`` or
-        ``.`` are hidden and stay, except ``_change_data`` and partition directories. On a local
-        disk, empty directories are deleted too, once they are older than the period.
+        vectors, and every file that is younger than the period. A file also stays if the log has
+        its name in a URI outside the table, which may be another URI of the table's directory.
+        Names that begin with ``_`` or ``.`` are hidden and stay, except ``_change_data`` and
+        partition directories. On a local disk, empty directories are deleted too, once they are
+        older than the period.
 
         Args:
             retention: The period; by default ``delta.deletedFileRetentionDuration`` (a week).

@@ -9,6 +9,7 @@
 use std::collections::HashSet;
 
 use arrow_array::{RecordBatch, StringArray};
+use percent_encoding::percent_decode_str;
 use serde::Serialize;
 
 use super::delete_all;
@@ -116,7 +117,7 @@ pub fn plan(
             Ok((directories, old_files(&table, &visible, cutoff)?))
         })
     });
-    let protected = protected(source, snapshot, cutoff)?;
+    let protected = Protected::of(source, snapshot, cutoff)?;
     let mut report = Vacuum {
         dry_run: options.dry_run,
         lite: options.lite,
@@ -235,7 +236,7 @@ impl VisibleNames {
 
     /// Returns `true` if the last part of a path is visible; its parents are checked separately.
     pub(crate) fn is_visible(&self, path: &str) -> bool {
-        let name = path.rsplit('/').next().unwrap_or_default();
+        let name = name_of(path);
         if self.iceberg && path == "metadata" {
             return false;
         }
@@ -264,19 +265,51 @@ fn is_staged(path: &str) -> bool {
     directory.len() == 32 && directory.bytes().all(|digit| digit.is_ascii_hexdigit())
 }
 
-/// Returns the storage paths of live files, of files removed at or after the cutoff, and of their deletion
-/// vectors.
-fn protected(source: &Source, snapshot: &Snapshot, cutoff: i64) -> Result<HashSet<String>> {
-    let mut paths = HashSet::new();
-    let columns = FileColumns::fields_only(&[FileField::Path, FileField::DeletionVector]);
-    for rows in snapshot.file_batches(source, columns, None)? {
-        collect_referenced(source, &rows?, &mut paths)?;
+/// The files that a vacuum keeps: live files, files removed at or after the cutoff, and their deletion vectors.
+#[derive(Default)]
+struct Protected {
+    /// Storage paths of those inside the table.
+    paths: HashSet<String>,
+    /// File names of all others. The table's directory may have several names, as of a link or a mount, so a
+    /// file that seems to be outside may be inside.
+    names: HashSet<String>,
+}
+
+impl Protected {
+    fn of(source: &Source, snapshot: &Snapshot, cutoff: i64) -> Result<Self> {
+        let mut protected = Self::default();
+        let columns = FileColumns::fields_only(&[FileField::Path, FileField::DeletionVector]);
+        for rows in snapshot.file_batches(source, columns, None)? {
+            protected.add(source, &rows?)?;
+        }
+        // a file removed at exactly this time stays
+        for rows in snapshot.tombstones_since(source, cutoff - 1)?.batches {
+            protected.add(source, &rows)?;
+        }
+        Ok(protected)
     }
-    // a file removed at exactly this time stays
-    for rows in snapshot.tombstones_since(source, cutoff - 1)?.batches {
-        collect_referenced(source, &rows, &mut paths)?;
+
+    fn add(&mut self, source: &Source, rows: &RecordBatch) -> Result<()> {
+        for_each_referenced(rows, |path| {
+            match inside(source, path)? {
+                Some(path) => self.paths.insert(path),
+                None => {
+                    let path = percent_decode_str(path).decode_utf8_lossy();
+                    self.names.insert(name_of(&path).to_owned())
+                }
+            };
+            Ok(())
+        })
     }
-    Ok(paths)
+
+    fn contains(&self, path: &str) -> bool {
+        self.paths.contains(path) || self.names.contains(name_of(path))
+    }
+}
+
+/// Returns the last part of a path.
+fn name_of(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or_default()
 }
 
 /// Collects the files that file actions reference: data files and deletion vectors inside the table.
@@ -289,8 +322,19 @@ pub(crate) fn collect_referenced(
     rows: &RecordBatch,
     paths: &mut HashSet<String>,
 ) -> Result<()> {
-    for path in rows.typed::<StringArray>("path")?.iter().flatten() {
+    for_each_referenced(rows, |path| {
         paths.extend(inside(source, path)?);
+        Ok(())
+    })
+}
+
+/// Visits the path in the log of each data file and deletion vector that file actions reference.
+fn for_each_referenced(
+    rows: &RecordBatch,
+    mut visit: impl FnMut(&str) -> Result<()>,
+) -> Result<()> {
+    for path in rows.typed::<StringArray>("path")?.iter().flatten() {
+        visit(path)?;
     }
     let vectors = Descriptors::new(rows.typed("deletionVector")?)?;
     if vectors.is_all_null() {
@@ -300,7 +344,7 @@ pub(crate) fn collect_referenced(
         if let Some(descriptor) = vectors.get(row)?
             && let VectorLocation::File(path) = vector_location(&descriptor)?
         {
-            paths.extend(inside(source, &path)?);
+            visit(&path)?;
         }
     }
     Ok(())
