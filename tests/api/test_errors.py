@@ -105,6 +105,16 @@ def test_a_missing_table(tmp_path: Path, call: Callable[[dr.Table], object]) -> 
     assert caught.value.code == "table.not_found"
 
 
+@pytest.mark.parametrize(
+    "option", ["google_service_account", "service_account_path", "google_service_account_key"]
+)
+def test_a_key_is_not_repeated_where_its_path_is_expected(option: str) -> None:
+    table = dr.Table("gs://bucket/t", {option: '{"private_key": "s3cret"}'})
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        table.snapshot()
+    assert "s3cret" not in f"{caught.value} {caught.value.__cause__}"
+
+
 def test_a_missing_version_names_the_range(table: dr.Table) -> None:
     with pytest.raises(dr.VersionNotFoundError) as caught:
         table.snapshot(version=7)

@@ -41,7 +41,15 @@ const IGNORED_KEYS: [&str; 14] = [
 ];
 
 /// Words in the name of an option whose value is secret.
-const SECRET: [&str; 6] = ["key", "secret", "token", "password", "sas", "credential"];
+const SECRET: [&str; 7] = [
+    "key",
+    "secret",
+    "token",
+    "password",
+    "sas",
+    "credential",
+    "service_account", // a path, or by mistake the content of the file
+];
 
 /// The number of times that the HDFS client tries the next name node; it waits after each round, longer each
 /// time.

@@ -176,6 +176,12 @@ fn refuses_values_from_which_no_request_can_be_built() {
         let text = error.to_string();
         assert!(value.is_empty() || !text.contains(value.trim()), "{text}");
     }
+    let pasted = options(&[("google_service_account", "{\"private_key\": \"hunter2\"}")]);
+    let bucket = Location::parse("gs://bucket/table").unwrap();
+    let error = Settings::new(StoreKind::Gcs, &pasted)
+        .and_then(|settings| settings.build(&bucket).map(|_| ()))
+        .unwrap_err();
+    assert!(!error.to_string().contains("hunter2"), "{error}");
     let key = "{\n  \"type\": \"service_account\"\n}";
     let argument = options(&[("google_service_account_key", key)]);
     assert!(Settings::new(StoreKind::Gcs, &argument).is_ok());
