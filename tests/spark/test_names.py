@@ -55,6 +55,21 @@ def test_accepts_a_delta_path_in_backticks(spark: Any, tmp_path: Path) -> None:
     assert dr_spark.count(spark, f"delta.`{tmp_path / 't'}`") == 1
 
 
+def test_accepts_a_delta_path_in_the_sessions_catalog(spark: Any, tmp_path: Path) -> None:
+    table = f"spark_catalog.delta.`{tmp_path / 't'}`"
+    for text in (
+        f"CREATE TABLE {table} (id INT) USING delta",
+        f"INSERT INTO {table} VALUES (1), (2)",
+        f"DELETE FROM {table} AS t WHERE t.id = 1",
+        f"UPDATE {table} SET id = id + 1",
+    ):
+        dr_spark.sql(spark, text)
+
+    assert [row.id for row in dr_spark.sql(spark, f"SELECT id FROM {table}").collect()] == [3]
+    assert dr_spark.count(spark, table) == 1
+    assert DeltaTable.forName(spark, table).toDF().count() == 1
+
+
 def test_a_table_at_a_relative_path_precedes_a_name(
     spark: Any, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

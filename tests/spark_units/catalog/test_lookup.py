@@ -61,6 +61,7 @@ def test_a_local_path_needs_no_settings(tmp_path: Path) -> None:
     [
         ("delta.`/tmp/a`", "/tmp/a"),
         ("DELTA.`s3a://bucket/t`", "s3a://bucket/t"),
+        ("spark_catalog.delta.`/tmp/a`", "/tmp/a"),
         ("delta.orders", None),
         ("sales.`/tmp/a`", None),
         ("a.delta.`/tmp/a`", None),

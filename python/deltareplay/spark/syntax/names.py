@@ -39,7 +39,13 @@ def is_absolute(path: str) -> bool:
 
 
 def path_of(parts: Sequence[str], provider: str = "delta") -> str | None:
-    """Return the path of a name such as ``delta.`/path```; None for a name in the catalog."""
+    """Return the path of a name such as ``delta.`/path```; None for a name in the catalog.
+
+    >>> path_of(("spark_catalog", "delta", "/tmp/orders"))
+    '/tmp/orders'
+    """
+    if len(parts) == 3 and parts[0].lower() == "spark_catalog":
+        parts = parts[1:]
     if len(parts) == 2 and parts[0].lower() == provider and is_absolute(parts[1]):
         return parts[1]
     return None
