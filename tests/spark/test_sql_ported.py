@@ -197,6 +197,7 @@ def test_identifier_and_execute_immediate(spark: Any, tmp_path: Path, target: st
     immediate = f"EXECUTE IMMEDIATE 'DELETE FROM {target} WHERE key = ? OR value = ?'"
     assert fetch(spark, f"{immediate} USING 'b', 2 + 1") == [(2,)]
     assert left(spark, tmp_path) == [ROWS[3]]
+    assert fetch(spark, f"EXECUTE IMMEDIATE 'DELETE FROM IDENTIFIER(\"{target}\")'") == [(1,)]
 
 
 def test_parameters_are_values(spark: Any, tmp_path: Path, target: str) -> None:

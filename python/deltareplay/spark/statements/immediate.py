@@ -63,7 +63,7 @@ class ExecuteImmediate:
                 "the text of EXECUTE IMMEDIATE is NULL, not a statement", code="sql.arguments"
             )
         if not self.values:
-            return str(row[0])
+            return arguments.substitute(spark, row[0], None)
         selected = ", ".join(f"({value})" for value, _ in self.values)
         values = list(spark.sql(f"SELECT {selected}").collect()[0])
         names = [name for _, name in self.values if name is not None]
