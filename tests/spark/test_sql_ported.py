@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 from spark.conftest import SESSION
 from spark.support.delta_tables import ROWS, rows_of, write_table
+from spark.support.written import conf
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
@@ -198,6 +199,18 @@ def test_identifier_and_execute_immediate(spark: Any, tmp_path: Path, target: st
     assert fetch(spark, f"{immediate} USING 'b', 2 + 1") == [(2,)]
     assert left(spark, tmp_path) == [ROWS[3]]
     assert fetch(spark, f"EXECUTE IMMEDIATE 'DELETE FROM IDENTIFIER(\"{target}\")'") == [(1,)]
+
+
+def test_variables_and_names_in_double_quotes(spark: Any, tmp_path: Path, target: str) -> None:
+    settings = {"lake__path": "${lake.root}/t", "lake__root": str(tmp_path)}
+    with conf(spark, **settings):
+        text = "UPDATE delta.`${lake.path}` SET value = 9 WHERE key = '${nope}a${nope}'"
+        assert fetch(spark, text) == [(1,)]
+        assert fetch(spark, "SELECT count(*) FROM delta.`${spark:lake.path}`") == [(4,)]
+    with conf(spark, spark__sql__ansi__doubleQuotedIdentifiers="true"):
+        table = f'delta."{tmp_path / "t"}"'
+        assert fetch(spark, f'DELETE FROM {table} AS "T" WHERE "T"."value" = 9') == [(1,)]
+        assert fetch(spark, f'SELECT count("key") FROM {table}') == [(3,)]
 
 
 def test_parameters_are_values(spark: Any, tmp_path: Path, target: str) -> None:

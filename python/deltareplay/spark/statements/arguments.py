@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from deltareplay._arrow.plain_values import plain
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.session import strings
+from deltareplay.spark.statements import dialect
 from deltareplay.spark.syntax import names
 from deltareplay.spark.syntax.parser import Parser
 from deltareplay.spark.syntax.tokens import Sql, Token, position
@@ -26,7 +27,7 @@ Edit = tuple[int, int, str]
 
 
 def substitute(spark: SparkSession, text: str, arguments: Arguments | None) -> Sql:
-    """Substitute the parameters of a statement, and names for ``IDENTIFIER(...)``.
+    """Substitute the parameters of a statement, names for ``IDENTIFIER(...)``, and variables.
 
     Args:
         spark: The session.
@@ -35,11 +36,11 @@ def substitute(spark: SparkSession, text: str, arguments: Arguments | None) -> S
 
     Raises:
         InvalidArgumentError: ``sql.arguments``: a ``?`` has no value, or there are more values in
-            order than ``?``; ``name.syntax``: the value of ``IDENTIFIER`` is not a name; or
-            ``sql.token``.
+            order than ``?``; ``name.syntax``: the value of ``IDENTIFIER`` is not a name;
+            ``sql.syntax``: a variable refers to itself; or ``sql.token``.
         UnsupportedFeatureError: ``sql.arguments``: there is no literal for the type of a value.
     """
-    sql = Sql.of(text)
+    sql = dialect.translated(spark, text)
     if arguments:
         sql = sql.edited(_values(spark, sql, arguments))
     return sql.edited(_names(spark, sql)) if "identifier" in sql.lower() else sql

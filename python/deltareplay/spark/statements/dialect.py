@@ -1,0 +1,61 @@
+"""What the settings of a session change in the text of a statement: variables, double quotes."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark.syntax import names
+from deltareplay.spark.syntax.tokens import Sql
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+#: A reference to a setting, as in Spark; those to the environment of the JVM are left to Spark.
+_VARIABLE = re.compile(r"\$\{(?:(?:spark|sparkconf|hivevar|hiveconf):)?([^\s:}]+)\}")
+
+
+def translated(spark: SparkSession, text: str) -> Sql:
+    """Return a statement with the values of its variables, and with names in backticks only.
+
+    Spark does both when it parses a text: it substitutes settings for ``${name}``, and takes
+    double quotes as those of names if ``spark.sql.ansi.doubleQuotedIdentifiers`` is set.
+
+    Raises:
+        InvalidArgumentError: ``sql.syntax``: a variable refers to itself; or ``sql.token``.
+    """
+    if "${" in text and _is_set(spark, "spark.sql.variable.substitute", "true"):
+        text = _with_values(spark, text, ())
+    sql = Sql.of(text)
+    if '"' not in text or not _quotes_names(spark):
+        return sql
+    return sql.edited(
+        (token.start, token.end, names.quoted(token.text[1:-1].replace('""', '"')))
+        for token in sql.tokens
+        if token.kind == "string" and token.text[0] == '"'
+    )
+
+
+def _with_values(spark: SparkSession, text: str, outer: tuple[str, ...]) -> str:
+    """Substitute the values of settings, which may refer to others; an unset one is empty."""
+
+    def value(match: re.Match[str]) -> str:
+        if match[1] in outer:
+            raise InvalidArgumentError(
+                f"the variable {match[0]} refers to itself", code="sql.syntax"
+            )
+        setting = spark.conf.get(match[1], None) or ""
+        return _with_values(spark, setting, (*outer, match[1]))
+
+    return _VARIABLE.sub(value, text)
+
+
+def _quotes_names(spark: SparkSession) -> bool:
+    return _is_set(spark, "spark.sql.ansi.doubleQuotedIdentifiers", "false") and _is_set(
+        spark, "spark.sql.ansi.enabled", "true"
+    )
+
+
+def _is_set(spark: SparkSession, setting: str, default: str) -> bool:
+    return str(spark.conf.get(setting, default)).lower() == "true"
