@@ -14,6 +14,7 @@ from spark.support.tiers import NIGHTLY, pairs
 import deltareplay as dr
 from deltareplay import spark as dr_spark
 from deltareplay.spark import DeltaTable
+from deltareplay.spark.session import capabilities
 
 pytestmark = pytest.mark.spark
 
@@ -415,3 +416,22 @@ def test_rejects_incomplete_transaction_settings(
                 act()
             assert caught.value.code == "spark.setting"
     assert dr.Table(tmp_path / "t").snapshot().version == 0
+
+
+def test_timestamps_with_a_zone_if_others_are_the_default(spark: Any, tmp_path: Path) -> None:
+    """``TIMESTAMP`` in SQL may be the type without a time zone, also in our own queries."""
+    path = tmp_path / "t"
+    rows = spark.sql("SELECT 1 AS id, TIMESTAMP_LTZ '2026-01-31 12:00:00' AS at")
+    dr_spark.write(rows, path, partition_columns=["at"])
+    time = dr.Table(path).snapshot().timestamp.strftime("%Y-%m-%d %H:%M:%S.%f+00:00")
+    dr_spark.delete(spark, path, "id = 1")
+    settings = {"timestampType": "TIMESTAMP_NTZ", "session__timeZone": "Europe/Berlin"}
+    with conf(spark, **{f"spark__sql__{name}": value for name, value in settings.items()}):
+        for table in (
+            f"delta.`{path}` TIMESTAMP AS OF '{time}'",
+            f"table_changes_by_path('{path}', '{time}', '{time}')",
+        ):
+            if not capabilities.has_delta(spark):  # delta-spark takes the time for another one
+                assert dr_spark.sql(spark, f"SELECT id FROM {table}").collect() == [(1,)]
+        DeltaTable.forPath(spark, str(path)).restoreToTimestamp(time)
+        assert dr_spark.read(spark, path, filter="at > '2026-01-31 11:59:59'").count() == 1

@@ -30,15 +30,17 @@ def evaluate_timestamp(spark: SparkSession, time: str | ConstantExpression) -> d
 
     if isinstance(time, ConstantExpression):
         try:
-            [row] = spark.sql(f"SELECT unix_micros(CAST(({time.text}) AS TIMESTAMP))").collect()
+            value = f"CAST(({time.text}) AS TIMESTAMP_LTZ)"
+            [row] = spark.sql(f"SELECT unix_micros({value})").collect()
         except PySparkException as cause:
             raise InvalidArgumentError(
                 f"{time.text} is not a timestamp: {internals.first_line(cause)}",
                 code="argument.moment",
             ) from cause
     else:
-        micros = sf.unix_micros(sf.try_to_timestamp(sf.lit(time)))
-        [row] = spark.range(1).select(micros).collect()
+        # TIMESTAMP may be the type without a time zone: spark.sql.timestampType
+        times = spark.range(1).select(sf.lit(time).alias("time"))
+        [row] = times.selectExpr("unix_micros(TRY_CAST(time AS TIMESTAMP_LTZ))").collect()
     if row[0] is None:
         text = time.text if isinstance(time, ConstantExpression) else repr(time)
         raise InvalidArgumentError(

@@ -40,7 +40,7 @@ def rows(spark: SparkSession, function: str, arguments: tuple[str, ...]) -> Data
         )
     strings = [f"CAST(({argument}) AS STRING)" for argument in arguments]
     values = ", ".join(
-        f"typeof({argument}), {string}, unix_micros(TRY_CAST({string} AS TIMESTAMP))"
+        f"typeof({argument}), {string}, unix_micros(TRY_CAST({string} AS TIMESTAMP_LTZ))"
         for argument, string in zip(arguments, strings, strict=True)
     )
     [row] = spark.sql(f"SELECT {values}").collect()

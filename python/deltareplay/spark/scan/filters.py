@@ -104,7 +104,7 @@ def pruning(spark: SparkSession, filter: Filter | None, snapshot: Snapshot) -> F
     timestamps: dict[str, int] = {}
     if texts:
         clock = from_arrow(spark, pa.table({"text": texts}))
-        micros = clock.selectExpr("text", "unix_micros(try_cast(text AS TIMESTAMP)) AS micros")
+        micros = clock.selectExpr("text", "unix_micros(try_cast(text AS TIMESTAMP_LTZ)) AS micros")
         timestamps = {row.text: row.micros for row in micros.collect() if row.micros is not None}
     return _native.with_timestamps(filter, *table, timestamps)
 
