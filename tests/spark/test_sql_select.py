@@ -137,6 +137,17 @@ def test_creates_a_temporary_view(spark: Any, target: str, name: str) -> None:
         spark.catalog.dropTempView(view)
 
 
+def test_a_variable_has_the_result_of_a_query(spark: Any, target: str) -> None:
+    spark.sql("DECLARE OR REPLACE VARIABLE highest INT")
+    try:
+        dr_spark.sql(spark, f"SET VAR highest = (SELECT max(value) FROM {target})")
+        assert fetch(spark, f"SELECT key FROM {target} WHERE value = highest") == [("c",)]
+        dr_spark.sql(spark, f"SET VARIABLE (highest) = (SELECT min(value) FROM {target})")
+        assert fetch(spark, "SELECT highest") == [(1,)]
+    finally:
+        spark.sql("DROP TEMPORARY VARIABLE highest")
+
+
 def test_queries_leave_no_views(spark: Any, target: str) -> None:
     before = views(spark)
     frame = dr_spark.sql(spark, f"SELECT * FROM {target}")

@@ -28,7 +28,10 @@ if TYPE_CHECKING:
     from deltareplay.spark.catalog.lookup import CatalogEntry
 
 #: The first words of statements that may contain a query.
-_BEGINNINGS = (*QUERY, ("EXPLAIN",), ("CREATE",), ("REPLACE",), ("INSERT",))
+_BEGINNINGS = (
+    *QUERY,
+    *(("EXPLAIN",), ("CREATE",), ("REPLACE",), ("INSERT",), ("SET", "VAR"), ("SET", "VARIABLE")),
+)
 
 #: Keywords that end a list of tables.
 _AFTER_TABLES = (
