@@ -137,6 +137,17 @@ def test_creates_a_temporary_view(spark: Any, target: str, name: str) -> None:
         spark.catalog.dropTempView(view)
 
 
+def test_creates_a_temporary_view_with_names_of_columns(spark: Any, target: str) -> None:
+    columns = "(`the key` COMMENT 'it''s', v)"
+    dr_spark.sql(spark, f"CREATE TEMPORARY VIEW `a view` {columns} AS SELECT * FROM {target}")
+    try:
+        assert rows_of(spark.sql("SELECT `the key`, v FROM `a view`")) == ROWS[:3]
+        described = [(row[0], row[2]) for row in spark.sql("DESCRIBE `a view`").collect()]
+        assert described == [("the key", "it's"), ("v", None)]
+    finally:
+        spark.sql("DROP VIEW `a view`")
+
+
 def test_a_variable_has_the_result_of_a_query(spark: Any, target: str) -> None:
     spark.sql("DECLARE OR REPLACE VARIABLE highest INT")
     try:

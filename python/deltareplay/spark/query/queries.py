@@ -128,15 +128,32 @@ def run_on_snapshots(spark: SparkSession, text: str) -> DataFrame:
     if view.method is None or view.query is None or len(view.name) != 1:
         raise UnsupportedFeatureError(
             "without delta-spark's jar, Spark cannot open the Delta tables of a view in the "
-            "catalog: use CREATE TEMPORARY VIEW name AS query, which stays at the current versions "
-            "of the tables",
+            "catalog: use CREATE TEMPORARY VIEW name [(columns)] AS query, which stays at the "
+            "current versions of the tables",
             code="sql.view",
         )
     rows = spark.sql(query, **frames)
-    getattr(rows, view.method)(view.name[0])
-    if "Global" not in view.method:
+    if view.columns:
+        rows = _renamed(rows, view.columns)
+    getattr(rows, view.method)(names.quoted(view.name[0]))
+    if "Global" not in view.method and not view.columns:
         target_views.remember(spark, view.name[0], view.query, rows)
     return empty_frame(spark)
+
+
+def _renamed(rows: DataFrame, columns: list[tuple[str, str | None]]) -> DataFrame:
+    """Rename all columns, and set the comments of those that have one."""
+    from pyspark.sql import functions as sf
+
+    rows = rows.toDF(*[name for name, _ in columns])
+    if all(comment is None for _, comment in columns):
+        return rows
+    selected = []
+    for name, comment in columns:
+        column = sf.col(names.quoted(name))
+        metadata = {"comment": comment}
+        selected.append(column if comment is None else column.alias(name, metadata=metadata))
+    return rows.select(*selected)
 
 
 def _with_frames(spark: SparkSession, text: str) -> tuple[str, dict[str, DataFrame]]:
@@ -262,11 +279,13 @@ class _View:
 
     Attributes:
         method: The DataFrame method that creates the view; None for a view in the catalog.
+        columns: The names of its columns, each with its comment, if the statement has them.
         query: The query of the view; None if the statement has other clauses.
     """
 
     method: str | None
     name: Name
+    columns: list[tuple[str, str | None]]
     query: str | None
 
 
@@ -282,7 +301,12 @@ def _view(text: str) -> _View | None:
     verb = "createOrReplace" if replaces else "create"
     method = f"{verb}{'Global' if is_global else ''}TempView" if is_temporary else None
     name = parser.optional_name()
-    return _View(method, name, parser.query() if parser.takes("AS") else None)
+
+    def column() -> tuple[str, str | None]:
+        return parser.identifier(), parser.string() if parser.takes("COMMENT") else None
+
+    columns = parser.in_parentheses(column) if parser.sees("(") else []
+    return _View(method, name, columns, parser.query() if parser.takes("AS") else None)
 
 
 def references(text: str) -> list[TableReference]:
