@@ -91,18 +91,33 @@ def test_save_as_table_creates_a_table(delta: Any, name: str) -> None:
     narrow = frame(delta).select("id", "v").write.format("delta").mode("overwrite")
     narrow.option("overwriteSchema", "true").partitionBy("v").saveAsTable(name)
     assert rows(delta, name) == [(1, "a"), (2, "b")]
-    for refused in (
-        frame(delta).write.format("delta").option("path", "/tmp/elsewhere"),
-        frame(delta).write.format("delta").bucketBy(2, "id"),
-    ):
-        with pytest.raises(dr.InvalidArgumentError) as caught:
-            refused.saveAsTable(f"{name}_other")
-        assert caught.value.code == "option.write"
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        frame(delta).write.format("delta").bucketBy(2, "id").saveAsTable(f"{name}_other")
+    assert caught.value.code == "option.write"
     with pytest.raises(dr.InvalidArgumentError) as caught:
         frame(delta).write.saveAsTable(f"{name}_other", format="delta", mode="other")
     assert caught.value.code == "write.mode"
     assert not delta.catalog.tableExists(f"{name}_other")
     dr_spark.sql(delta, f"DROP TABLE {name}")
+
+
+def test_save_as_table_creates_a_table_at_a_path(delta: Any, name: str, tmp_path: Path) -> None:
+    path = tmp_path / "a b"
+    for mode in ("error", "append"):
+        writer = frame(delta).write.format("delta").mode(mode).option("path", str(path))
+        writer.saveAsTable(name)
+    assert rows(delta, name) == [ROWS[0], *ROWS, ROWS[1]]
+    assert dr_spark.count(delta, path) == 4
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        writer.option("path", str(tmp_path / "other")).saveAsTable(name)
+    assert caught.value.code == "definition.place"
+    writer.option("path", str(path))
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        writer.mode("error").saveAsTable(f"{name}_other")
+    assert caught.value.code == "table.exists"
+    assert not delta.catalog.tableExists(f"{name}_other")
+    dr_spark.sql(delta, f"DROP TABLE {name}")
+    assert dr_spark.count(delta, path) == 4
 
 
 def test_spark_writes_tables_of_other_formats(delta: Any, name: str) -> None:

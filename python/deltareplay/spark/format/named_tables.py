@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from deltareplay._support.uris import without_secrets
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark.catalog import lookup
+from deltareplay.spark.catalog import lookup, registration
 from deltareplay.spark.dml.write import write_rows
 from deltareplay.spark.format.options import Use, WriteOptions, parse
 from deltareplay.spark.session import capabilities, settings
@@ -79,17 +80,31 @@ def save(
         partition_by: The partition columns.
 
     Raises:
-        InvalidArgumentError: ``option.write``: the options have a path; or as by ``write``.
+        InvalidArgumentError: ``definition.place``: the catalog has the table at another path than
+            the option ``path``; or as by ``write``.
+        TableNotFoundError: The name is that of something else; or there is no such schema.
     """
-    if any(key.lower() == "path" for key in options):
-        raise InvalidArgumentError(
-            f"saveAsTable takes no path, and creates {name} at the catalog's default location: "
-            "save(path) writes there, and CREATE TABLE ... LOCATION of deltareplay.spark.sql "
-            "names the table",
-            code="option.write",
-        )
     mode = (mode or "error").lower()
-    _write(df, name, options, "error" if mode in _ERROR_MODES else mode, partition_by)
+    mode = "error" if mode in _ERROR_MODES else mode
+    path = next((text for key, text in options.items() if key.lower() == "path"), None)
+    if path is None:
+        _write(df, name, options, mode, partition_by)
+        return
+    spark, parts = df.sparkSession, names.table_parts(name)
+    registration.check_takes_delta(spark)
+    table = lookup.at_path(registration.new_location(spark, parts, path))
+    entry = lookup.find(spark, parts)
+    if not entry.exists:
+        _write(df, table, options, mode, partition_by)
+        registration.add(spark, parts, table)
+        return
+    if entry.table().uri.rstrip("/") != table.uri.rstrip("/"):
+        raise InvalidArgumentError(
+            f"the table {name} is at {without_secrets(entry.table().uri)}, not at "
+            f"{without_secrets(table.uri)}: leave the option path out",
+            code="definition.place",
+        )
+    _write(df, entry.table(), options, mode, partition_by)
 
 
 def streamed(
