@@ -244,14 +244,12 @@ def test_replaced_columns_keep_their_ids(tmp_path: Path) -> None:
     assert sorted(ids[name] for name in ("new", "st", "c")) == [5, 6, 7]
 
 
-def test_dynamic_partition_overwrite_refuses(tmp_path: Path) -> None:
-    table = filled(tmp_path / "t", {}, [])
-    with pytest.raises(dr.InvalidArgumentError) as caught:
-        table.overwrite([{"id": 1}], partition_overwrite="dynamic")
-    assert caught.value.code == "rows.partitions"
-    with pytest.raises(dr.InvalidArgumentError) as caught:
-        table.overwrite([{"id": 1}], "id = 1", partition_overwrite="dynamic")
-    assert caught.value.code == "rows.partitions"
+def test_dynamic_partition_overwrites_need_partitions_and_no_filter(tmp_path: Path) -> None:
+    plain, partitioned = filled(tmp_path / "t", {}, []), filled(tmp_path / "u", {}, ["p"])
+    for table, condition in ((plain, None), (partitioned, "p = 'a'")):
+        with pytest.raises(dr.InvalidArgumentError) as caught:
+            table.overwrite([{"id": 1, "p": "a"}], condition, partition_overwrite="dynamic")
+        assert caught.value.code == "rows.partitions"
 
 
 def test_overwrite_conflicts_with_a_concurrent_append(tmp_path: Path) -> None:
