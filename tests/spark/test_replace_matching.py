@@ -255,8 +255,8 @@ def test_the_source_may_be_the_table(spark: Any, tmp_path: Path, bases: dict[str
     ("options", "code"),
     [
         ({"replace_using": ["nope"]}, "write.columns"),
-        ({"replace_using": ["q"]}, "write.columns"),  # the table does not have it
-        ({"replace_using": ["v"]}, "write.columns"),  # the rows do not have it
+        ({"replace_using": ["q"], "schema_mode": "merge"}, "write.columns"),  # not in the table
+        ({"replace_using": ["v"]}, "write.columns"),  # not in the rows
         ({"replace_using": []}, "argument.type"),
         ({"replace_using": ["id"], "replace_on": "true"}, "write.mode"),
         ({"replace_using": ["id"], "where": "true"}, "write.mode"),
