@@ -71,6 +71,7 @@ def test_finds_the_same_files_as_delta_spark(spark: Any, old: Path, hours: int) 
     ours = dr.Table(old).vacuum(retention, force=True)
     assert ours.dry_run
     expected = theirs(spark, old, hours)
+    assert "loose.parquet" in expected
     assert set(ours.files) == expected
     assert dr_spark.vacuum(spark, old, retention=retention, force=True).files == ours.files
     if hours == 0:
