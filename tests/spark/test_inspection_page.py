@@ -24,12 +24,14 @@ def orders(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_calls(spark: Any, orders: Path) -> None:
     from delta.tables import DeltaTable
+    from pyspark.sql import DataFrame
 
     dt = DeltaTable.forPath(spark, str(orders))
     calls = inspection_page.calls("delta-spark")
     assert len(calls) > 5
     for code in calls:
-        assert eval(code, {"dt": dt}) != [], code
+        result = eval(code, {"dt": dt})
+        assert (result.collect() if isinstance(result, DataFrame) else result) != [], code
     assert dt.toDF().count() == 259
     assert len(dt.toDF().filter("id > 250").inputFiles()) == 3
 
