@@ -192,7 +192,9 @@ def test_an_empty_table(local_executors: Any, tmp_path: Path) -> None:
     assert dr.Table(alone(log, created.path)).snapshot().files().num_rows == 0
 
 
-def test_a_failed_job_leaves_sidecars_that_cleanup_removes(spark: Any, tmp_path: Path) -> None:
+def test_a_failed_job_leaves_sidecars_that_cleanup_removes(
+    local_executors: Any, tmp_path: Path
+) -> None:
     log = table_with(tmp_path, "v2-parquet")
     before = dr.Table(log.uri).snapshot().files(columns=["path"]).num_rows
     # one of two sidecars is damaged in its pages: its footer still has the number of rows
@@ -202,7 +204,7 @@ def test_a_failed_job_leaves_sidecars_that_cleanup_removes(spark: Any, tmp_path:
     whole = named[1].read_bytes()
     named[1].write_bytes(whole[:4] + bytes(len(whole) // 2) + whole[4 + len(whole) // 2 :])
     with pytest.raises(dr.CorruptTableError, match=named[1].name):
-        dr_spark.write_checkpoint(spark, log.uri, piece_size=4000)
+        dr_spark.write_checkpoint(local_executors, log.uri, piece_size=4000)
     manifests = list((tmp_path / "_delta_log").glob("*.checkpoint.*"))
     assert len(manifests) == 1, "the old one"
     named[1].write_bytes(whole)
@@ -227,7 +229,6 @@ def test_delta_spark_reads_the_checkpoint_and_continues(spark: Any, tmp_path: Pa
     dr_spark.write_checkpoint(spark, tmp_path / "t")
     spark.sql(f"DELETE FROM {name} WHERE id % 7 = 0")
     created = dr_spark.write_checkpoint(spark, tmp_path / "t", piece_size=1000)
-    log = logs.LogBuilder(tmp_path / "t")
     expected = {row[0] for row in spark.range(60).where("id % 7 <> 0").collect()}
     for item in (tmp_path / "t/_delta_log").glob("*.json"):
         if int(item.name[:20]) < created.version and "checkpoint" not in item.name:
@@ -239,7 +240,6 @@ def test_delta_spark_reads_the_checkpoint_and_continues(spark: Any, tmp_path: Pa
     spark.sql(f"INSERT INTO {name} VALUES (100, 'x')")
     snapshot = dr.Table(tmp_path / "t").snapshot()
     assert set(snapshot.scan(["id"]).to_arrow()["id"].to_pylist()) == {*expected, 100}
-    assert dr.Table(log.uri).snapshot().files().num_rows > 0
 
 
 def test_a_sidecar_that_is_missing_is_noticed(tmp_path: Path) -> None:
