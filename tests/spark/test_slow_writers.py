@@ -90,7 +90,7 @@ def test_the_format_does_not_commit_vacuumed_files(spark: Any, tmp_path: Path) -
 
     def vacuuming(number: int) -> int:
         if number == 1:
-            until = time.monotonic() + 20
+            until = time.monotonic() + 120
             files = Path(path.removeprefix("file://"))
             while len(list(files.glob("*.parquet"))) == own and time.monotonic() < until:
                 time.sleep(0.05)
