@@ -143,7 +143,11 @@ def test_storage_options_are_not_passed_to_spark() -> None:
     assert HadoopCredentials.of(NO_SESSION, table, None, "READ") == HadoopCredentials()
 
 
-def test_credentials_are_reused_for_a_quarter_of_their_lifetime() -> None:
+def test_credentials_are_reused_for_a_quarter_of_their_lifetime(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 1_800_000_000.0
+    monkeypatch.setattr(time, "time", lambda: now)
     catalog = VendingCatalog(S3, life=2.0)
     table = dr.Table("s3://b/t", catalog=catalog)
     first = HadoopCredentials.of(NO_SESSION, table, None, "READ")
@@ -152,7 +156,9 @@ def test_credentials_are_reused_for_a_quarter_of_their_lifetime() -> None:
     assert catalog.requested == ["READ"]
     HadoopCredentials.of(NO_SESSION, table, None, "READ_WRITE")
     assert catalog.requested == ["READ", "READ_WRITE"]
-    time.sleep(0.6)  # more than a quarter of their lifetime
+    now += 0.4
+    assert HadoopCredentials.of(NO_SESSION, table, None, "READ") == first
+    now += 0.2  # more than a quarter of their lifetime
     assert HadoopCredentials.of(NO_SESSION, table, None, "READ").expires_at > first.expires_at  # type: ignore
     assert catalog.requested == ["READ", "READ_WRITE", "READ"]
 
