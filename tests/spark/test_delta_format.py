@@ -1,6 +1,7 @@
 """The format ``delta`` without delta-spark's jar: Delta's options, and names in the catalog.
 
-Spark prefers the jar's format, so only the refusal is tested with the jar.
+Spark prefers the jar's format: with the jar, only ``write`` and what ``register`` refuses are
+tested.
 ``test_without_jar.py`` runs this file in sessions without it.
 """
 
