@@ -68,7 +68,7 @@ def test_write_to_matches_columns_by_name(delta: Any, named: str) -> None:
     assert rows(delta, named) == ROWS
     delta.sql("SELECT 7 AS id, 2 AS p").writeTo(named).overwritePartitions()
     assert rows(delta, named) == [ROWS[0], (7, None, 2)]
-    for verb in ("create", "replace", "createOrReplace"):  # Spark drops the table first
+    for verb in ("create", "replace", "createOrReplace"):  # Spark would drop it first
         writer = frame(delta).writeTo(named if verb != "create" else f"{named}_new")
         with pytest.raises(dr.InvalidArgumentError) as caught:
             getattr(writer.using("delta"), verb)()
