@@ -394,7 +394,7 @@ def test_writes_use_the_transaction_of_the_session(spark: Any, tmp_path: Path) -
     ],
     ids=lambda values: "-".join(values),
 )
-def test_rejects_incomplete_transaction_settings(
+def test_rejects_invalid_transaction_settings(
     spark: Any, tmp_path: Path, values: dict[str, str]
 ) -> None:
     dr_spark.register(spark)
