@@ -52,7 +52,7 @@ def endpoint() -> Iterator[str]:
 
 def test_a_terminal_shows_progress_and_is_left_clean(endpoint: str) -> None:
     displayed = on_a_terminal(endpoint)
-    assert "deltareplay 0:00:01" in displayed
+    assert re.search(r"deltareplay 0:00:0[1-9]", displayed)
     assert displayed.rstrip().endswith("\r\x1b[K")
 
 
