@@ -62,23 +62,25 @@ def test_other_threads_continue(long_log: str) -> None:
         while not done.wait(0.001):
             ticks.append(time.perf_counter())
 
+    def ticks_in_a_call() -> int:
+        start = time.perf_counter()
+        files = snapshot.files(columns=["path", "stats_parsed"])
+        end = time.perf_counter()
+        assert files.num_rows == 20_000
+        assert end - start > 0.05, "the call is too short to observe: make the log longer"
+        margin = (end - start) * 0.1
+        return sum(start + margin < timestamp < end - margin for timestamp in ticks)
+
     snapshot = dr.Table(long_log).snapshot()
     ticker = threading.Thread(target=tick)
     ticker.start()
     try:
         time.sleep(0.05)
-        start = time.perf_counter()
-        files = snapshot.files(columns=["path", "stats_parsed"])
-        end = time.perf_counter()
+        # a busy machine may not run the thread in each
+        assert any(ticks_in_a_call() >= 5 for _ in range(10))
     finally:
         done.set()
         ticker.join()
-
-    assert files.num_rows == 20_000
-    assert end - start > 0.05, "the call is too short to observe: make the log longer"
-    margin = (end - start) * 0.1
-    inside = [timestamp for timestamp in ticks if start + margin < timestamp < end - margin]
-    assert len(inside) >= 5, f"{len(inside)} ticks in {end - start:.3f} s"
 
 
 def test_threads_share_a_snapshot(events: logs.LogBuilder) -> None:
