@@ -87,6 +87,7 @@ def test_a_count_by_the_log_starts_no_job(spark: Any, tables: Any) -> None:
     try:
         result = dr_spark.count(spark, path, version=2)
         tracker = spark.sparkContext.statusTracker()
+        spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
         assert list(tracker.getJobIdsForGroup("counting")) == []
         filtered = dr_spark.count(spark, path, version=2, filter="p = 1 and id < 50")
         assert list(tracker.getJobIdsForGroup("counting")) != []

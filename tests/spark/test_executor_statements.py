@@ -379,6 +379,7 @@ def test_bad_input_changes_nothing(spark: Any, tmp_path: Path, create: Create, c
     try:
         raises(code, lambda: run(spark, path))
     finally:
+        context._jsc.sc().listenerBus().waitUntilEmpty()
         jobs = context.statusTracker().getJobIdsForGroup(case)
         for name in ("spark.jobGroup.id", "spark.job.description"):
             context.setLocalProperty(name, None)
