@@ -86,7 +86,8 @@ CHANGES = [
 
 @pytest.mark.parametrize(("type_", "value"), CHANGES)
 def test_each_type_change(spark: Any, tmp_path: Path, type_: str, value: str) -> None:
-    properties = ENABLED.format(enabled="true", more="")
+    supported = ", 'delta.feature.timestampNtz' = 'supported'" * ("TIMESTAMP_NTZ" in value)
+    properties = ENABLED.format(enabled="true", more=supported)
     base = create_table(
         spark, tmp_path / "t", f"CREATE TABLE {{t}} (c {type_}) USING delta {properties}"
     )
