@@ -128,7 +128,7 @@ INSERTS = [
     "INTO {t} (k, d) VALUES (1, 1000000)",
     "INTO {t} (k, v) VALUES (1, '5')",
     "OVERWRITE {t} (k, v) VALUES (70000, 3000000000)",
-    "INTO {t} REPLACE WHERE k = 70000 (k, v) VALUES (70000, 3000000000)",
+    f"INTO {{t}} REPLACE WHERE k = 70000 {WIDE}",
 ]
 
 
