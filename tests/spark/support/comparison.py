@@ -51,6 +51,8 @@ def compare(
     base: Path | None,
     theirs: Callable[[Path], Any],
     ours: Callable[[Path], Any],
+    *,
+    succeeds: bool | None = True,
 ) -> tuple[Any, ...]:
     """Check that both succeed or fail, and have the same effect; return the final state.
 
@@ -60,6 +62,7 @@ def compare(
         base: The table that both begin with; None if there is none.
         theirs: What delta-spark does with its copy.
         ours: What this package does with its own.
+        succeeds: Whether both succeed; otherwise both must fail. None allows both.
     """
     results = []
     for name, act in (("theirs", theirs), ("ours", ours)):
@@ -74,6 +77,7 @@ def compare(
         results.append((error, state_of(spark, path)))
     (their_error, expected), (our_error, result) = results
     assert (our_error is None) == (their_error is None), (our_error, their_error)
+    assert succeeds is None or (our_error is None) == succeeds, our_error
     assert result == expected
     if our_error is not None:
         assert isinstance(our_error, dr.DeltaReplayError) or "deltareplay." in str(our_error)
