@@ -351,6 +351,23 @@ def test_streams_of_other_libraries_are_appended(tmp_path: Path) -> None:
     assert result == [(1, "x"), (1, "x"), (2, "y"), (3, "z")]
 
 
+def test_polars_columns_of_nulls(tmp_path: Path) -> None:
+    """Polars exports them with a buffer that Arrow's type does not have (pola-rs/polars 22934)."""
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"id": [1, 2], "s": [None, None], "l": [{"x": None}, None]})
+    kind = pa.struct([("x", pa.int64())])
+    schema = pa.schema([("id", pa.int64()), ("s", pa.string()), ("l", kind)])
+    table = dr.create_table(tmp_path / "t", schema)
+    table.append(frame)
+    table.overwrite(frame.slice(1))
+    merge = table.merge(frame, "id").when_matched_update_all().when_not_matched_insert_all()
+    merge.execute()
+    assert sorted_rows(table, "id") == [
+        {"id": 1, "s": None, "l": {"x": None}},
+        {"id": 2, "s": None, "l": None},
+    ]
+
+
 def test_a_stream_that_fails_leaves_no_files(tmp_path: Path) -> None:
     schema = pa.schema([("id", pa.int64())])
     table = dr.create_table(tmp_path / "t", schema)

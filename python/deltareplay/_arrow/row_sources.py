@@ -39,7 +39,7 @@ def arrow_stream(data: Rows, table_schema: Callable[[], pa.Schema]) -> ArrowStre
         return pa.Table.from_batches([data])
     _check_rows(data)
     if hasattr(data, "__arrow_c_stream__"):
-        return data
+        return _of_polars(data) if _comes_from(data, "polars", "DataFrame") else data
     if isinstance(data, Mapping):
         for name, values in data.items():
             _check_column(name, values)
@@ -87,6 +87,18 @@ def _of_pandas(frame: Any) -> ArrowStream:
     except (pa.ArrowException, OverflowError, UnicodeError) as error:
         message = f"the frame does not fit into Arrow columns: {error}"
         raise InvalidArgumentError(message, code="rows.type") from error
+    return table
+
+
+def _of_polars(frame: Any) -> ArrowStream:
+    """Convert a Polars frame if it has columns or fields of the type ``Null``.
+
+    In an Arrow stream, Polars gives these a buffer that Arrow does not have (Polars issue 22934).
+    """
+    if not any("Null" in str(dtype) for dtype in frame.dtypes):
+        stream: ArrowStream = frame
+        return stream
+    table: pa.Table = frame.to_arrow()
     return table
 
 
