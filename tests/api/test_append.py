@@ -453,6 +453,14 @@ STORED = [
     (pa.array([b"xy"], pa.binary(2)), pa.binary(), [b"xy"]),
     (pa.array([[1]], pa.large_list(pa.int8())), pa.list_(pa.int64()), [[1]]),
     (pa.array([None], pa.null()), pa.int64(), [None]),
+    # by its decimal digits, as in Spark: the double 1.005 is slightly less
+    (
+        pa.array([1.005, -0.145, 2.5e-9]),
+        pa.decimal128(9, 2),
+        [decimal.Decimal(text) for text in ("1.01", "-0.15", "0.00")],
+    ),
+    (pa.array([1234567.891]), pa.decimal128(38, 18), [decimal.Decimal("1234567.891")]),
+    (pa.array([0.1], pa.float32()), pa.decimal128(20, 12), [decimal.Decimal("0.100000001490")]),
     (pa.array(["a"]).dictionary_encode(), pa.string(), ["a"]),
 ]
 
@@ -464,6 +472,14 @@ def test_values_are_stored_in_the_types_of_the_table(
     table = dr.create_table(tmp_path / "t", pa.schema([("x", kind)]))
     table.append(pa.table({"x": values}))
     assert pa.table(table.snapshot())["x"].to_pylist() == expected
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("-inf"), 1e300, 99.995])
+def test_doubles_that_no_decimal_of_the_type_is(number: float, tmp_path: Path) -> None:
+    table = dr.create_table(tmp_path / "t", pa.schema([("x", pa.decimal128(4, 2))]))
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        table.append(pa.table({"x": [number]}))
+    assert caught.value.code == "rows.value"
 
 
 def test_statistics_cover_the_chosen_columns(tmp_path: Path) -> None:

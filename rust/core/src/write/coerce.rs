@@ -285,6 +285,7 @@ fn primitive(values: &ArrayRef, target: &ArrowType, name: &str) -> Result<ArrayR
         ArrowType::Decimal128(..) if *source == ArrowType::Boolean => {
             cast_through(&ArrowType::Int8)
         }
+        ArrowType::Decimal128(..) if source.is_floating() => sql_cast(values),
         ArrowType::Boolean if source.is_decimal() => cast_through(&ArrowType::Float64),
         ArrowType::Timestamp(TimeUnit::Microsecond, zone) => {
             let micros = to_microseconds(values, name)?;

@@ -62,6 +62,10 @@ pub(crate) fn cast_value(values: &ArrayRef, target: &DataType) -> Result<ArrayRe
             let numbers = values.as_primitive::<Float64Type>();
             Ok(format_each(numbers, |number| Some(format_float(number))))
         }
+        (
+            DataType::Float16 | DataType::Float32 | DataType::Float64,
+            DataType::Decimal128(precision, scale),
+        ) => floats_to_decimals(values, *precision, *scale),
         (DataType::Timestamp(..), DataType::Utf8) => {
             let micros = arrow_cast(values, &DataType::Timestamp(MICROS, None))?;
             let micros = micros.as_primitive::<TimestampMicrosecondType>();
@@ -126,6 +130,25 @@ fn parse_strings(strings: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
         }
         _ => arrow_cast(strings, target)?,
     })
+}
+
+/// Rounds the numbers as their texts, not as their binary values: the double 1.005, which is slightly less,
+/// becomes 1.01.
+fn floats_to_decimals(values: &ArrayRef, precision: u8, scale: i8) -> Result<ArrayRef> {
+    let target = DataType::Decimal128(precision, scale);
+    let digits = u8::try_from(scale).map_err(|_| unsupported(&target.to_string()))?;
+    let doubles = arrow_cast(values, &DataType::Float64)?;
+    let unscaled = |double: f64| {
+        let text = format_float(double);
+        let decimal = casts::decimal(&text, precision, digits).map(Decimal::unscaled);
+        decimal.ok_or_else(|| malformed(&text, &target))
+    };
+    let doubles = doubles.as_primitive::<Float64Type>().iter();
+    let decimals = doubles
+        .map(|double| double.map(unscaled).transpose())
+        .collect::<Result<Decimal128Array>>()?;
+    let decimals = decimals.with_precision_and_scale(precision, scale);
+    Ok(Arc::new(decimals.map_err(failed)?))
 }
 
 fn parse_each<T, A: FromIterator<Option<T>>>(
