@@ -1,4 +1,4 @@
-"""Columns of types that tables lack: 64-bit unsigned integers, times of day, durations."""
+"""Columns of types that tables lack: 64-bit unsigned integers, decimals, times, durations."""
 
 from __future__ import annotations
 
@@ -89,3 +89,30 @@ def test_unsigned_columns_of_new_tables(tmp_path: Path) -> None:
     assert snapshot.schema.field("h").type == pa.decimal128(20, 0)
     values = snapshot.scan().to_arrow()["h"].to_pylist()
     assert sorted(values) == [Decimal(1), Decimal(2**64 - 1)]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [pa.decimal32(5, 2), pa.decimal64(12, 2), pa.decimal256(38, 2), pa.decimal256(20, 0)],
+    ids=str,
+)
+def test_decimals_of_other_sizes(kind: Any, tmp_path: Path) -> None:
+    """DuckDB, for example, exports small decimals with ``arrow_output_version = '1.5'``."""
+    path = tmp_path / "t"
+    values = [Decimal(12), None, Decimal(-7)]
+    rows = pa.table({"id": [1, 2, 3], "d": pa.array(values, kind), "l": [[v] for v in values]})
+    rows = rows.set_column(2, "l", pa.array([[value] for value in values], pa.list_(kind)))
+    dr.write(path, rows)
+    dr.write(path, rows)
+    table = dr.Table(path)
+    assert table.snapshot().schema.field("d").type == pa.decimal128(kind.precision, kind.scale)
+    table.merge(rows.slice(2), "d").when_matched_update({"id": "source.d + 10"}).execute()
+    found = [tuple(row.values()) for row in table.snapshot().scan().to_arrow().to_pylist()]
+    assert sorted(found, key=repr) == [
+        *([(1, Decimal(12), [Decimal(12)])] * 2),
+        *([(2, None, [None])] * 2),
+        *([(3, Decimal(-7), [Decimal(-7)])] * 2),
+    ]
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        dr.write(tmp_path / "u", pa.table({"d": pa.array([Decimal(1)], pa.decimal256(39, 2))}))
+    assert caught.value.code == "schema.arrow_type"

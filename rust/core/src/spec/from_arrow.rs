@@ -2,7 +2,7 @@
 //!
 //! Protocol: "Schema Serialization Format", "Primitive Types".
 
-use arrow_schema::{DataType as ArrowType, Field, Fields, Schema};
+use arrow_schema::{DECIMAL128_MAX_PRECISION, DataType as ArrowType, Field, Fields, Schema};
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
@@ -91,10 +91,17 @@ fn data_type(arrow: &ArrowType, depth: usize) -> Result<DataType> {
         ArrowType::Date32 | ArrowType::Date64 => P::Date,
         ArrowType::Timestamp(_, Some(_)) => P::Timestamp,
         ArrowType::Timestamp(_, None) => P::TimestampNtz,
-        ArrowType::Decimal128(precision, scale) => P::Decimal {
-            precision: *precision,
-            scale: u8::try_from(*scale).map_err(|_| unsupported())?,
-        },
+        ArrowType::Decimal32(precision, scale)
+        | ArrowType::Decimal64(precision, scale)
+        | ArrowType::Decimal128(precision, scale)
+        | ArrowType::Decimal256(precision, scale)
+            if *precision <= DECIMAL128_MAX_PRECISION =>
+        {
+            P::Decimal {
+                precision: *precision,
+                scale: u8::try_from(*scale).map_err(|_| unsupported())?,
+            }
+        }
         ArrowType::Null => P::Void,
         ArrowType::Dictionary(_, values) => return data_type(values, depth + 1),
         ArrowType::Struct(parts) => {

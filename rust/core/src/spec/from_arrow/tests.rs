@@ -19,7 +19,12 @@ fn from_arrow_is_the_inverse_of_arrow_schema() {
 #[test]
 fn rejects_types_that_tables_cannot_have() {
     let time = ArrowType::Time64(arrow_schema::TimeUnit::Microsecond);
-    for arrow in [time, ArrowType::Decimal128(5, -2)] {
+    let decimals = [
+        ArrowType::Decimal128(5, -2),
+        ArrowType::Decimal64(5, -2),
+        ArrowType::Decimal256(39, 2),
+    ];
+    for arrow in decimals.into_iter().chain([time]) {
         let schema = Schema::new(vec![Field::new("c", arrow, true)]);
         assert_eq!(
             StructType::from_arrow(&schema).unwrap_err().code(),
