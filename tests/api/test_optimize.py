@@ -293,6 +293,12 @@ def test_z_order_within_partitions(tmp_path: Path) -> None:
     assert rows_of(table) == before
 
 
+def test_z_order_by_a_partition_column(tmp_path: Path) -> None:
+    rows = pa.table({"id": [1], "a-b": ["x"]})
+    dr.write(tmp_path, rows, partition_columns=["a-b"])
+    raises("optimize.z_order", lambda: dr.Table(tmp_path).optimize(z_order_by=["A-b"]))
+
+
 def test_a_clustered_table_is_clustered(tmp_path: Path) -> None:
     table = grid(tmp_path, 64, 4, **{"feature.clustering": "supported"})
     table.cluster_by(["x", "y"])

@@ -82,10 +82,7 @@ pub fn ordered_columns(metadata: &Metadata, columns: &[String]) -> Result<Vec<Ve
     for column in columns {
         let (path, data_type) = leaf(&schema, column)?;
         let name = clipped(column);
-        if metadata
-            .partition_columns
-            .contains(&column_path_text(&path))
-        {
+        if matches!(&*path, [name] if metadata.partition_columns.contains(name)) {
             return refused(format!(
                 "{name} is a partition column, so all rows of a file have the same value: leave it out"
             ));
