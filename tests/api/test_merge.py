@@ -99,6 +99,21 @@ def test_upsert(tmp_path: Path) -> None:
     assert table.snapshot().num_files == 2, "the unchanged file and the new one"
 
 
+@pytest.mark.parametrize("name", ["2024", "1a", " a", "a ", "a.b", "a`b", "null", "source"])
+def test_all_columns_by_their_names(name: str, tmp_path: Path) -> None:
+    properties = {"delta.columnMapping.mode": "name"}
+    schema = pa.schema([("id", pa.int64()), (name, pa.string())])
+    table = dr.create_table(tmp_path / "t", schema, properties=properties)
+    table.append([{"id": 1, name: "x"}])
+    source = [{"id": 1, name: "y"}, {"id": 2, name: "z"}]
+    merge = table.merge(source, "id").when_matched_update_all().when_not_matched_insert_all()
+    merge.execute()
+    quoted = "`" + name.replace("`", "``") + "`"
+    table.update(f"{quoted} = 'z'", {quoted: "'w'"})
+    rows = table.snapshot().scan().to_arrow().to_pylist()
+    assert {row["id"]: row[name] for row in rows} == {1: "y", 2: "w"}
+
+
 def test_inserts_alone_append(tmp_path: Path) -> None:
     table = filled(tmp_path / "t", {"delta.enableChangeDataFeed": "true"}, [])
     done = table.merge(SOURCE, {"id": "id"}).when_not_matched_insert_all().execute()

@@ -1,35 +1,61 @@
 //! Paths of columns as text: names separated by dots, quoted by backticks unless they consist of ASCII letters,
-//! digits and underscores.
+//! digits and underscores and do not begin with a digit, with which a number begins in an expression.
 
 use super::schema::{DataType, StructType};
 use crate::spec::schema::same_name;
 
-/// Parses a list of paths, separated by commas.
+/// Parses a list of paths, separated by commas. Spaces around names are ignored, unless they are in backticks.
 pub fn parse_column_paths(text: &str) -> Vec<Vec<String>> {
-    let (mut paths, mut path, mut name) = (Vec::new(), Vec::new(), String::new());
+    let (mut paths, mut path, mut name) = (Vec::new(), Vec::new(), Name::default());
     let mut quoted = false;
     let mut characters = text.chars().peekable();
     while let Some(character) = characters.next() {
         match character {
-            '`' if quoted && characters.next_if_eq(&'`').is_some() => name.push('`'),
+            '`' if quoted && characters.next_if_eq(&'`').is_some() => name.quoted('`'),
             '`' => quoted = !quoted,
-            '.' if !quoted => path.push(std::mem::take(&mut name).trim().to_owned()),
-            ',' if !quoted => {
-                path.push(std::mem::take(&mut name).trim().to_owned());
+            _ if quoted => name.quoted(character),
+            '.' => path.push(std::mem::take(&mut name).text),
+            ',' => {
+                path.push(std::mem::take(&mut name).text);
                 paths.push(std::mem::take(&mut path));
             }
-            other => name.push(other),
+            bare => name.bare(bare),
         }
     }
-    path.push(name.trim().to_owned());
+    path.push(name.text);
     paths.push(path);
     paths
+}
+
+/// A name in a path, as far as it has been read.
+#[derive(Default)]
+struct Name {
+    text: String,
+    /// Spaces after the text, which belong to it only if more follows.
+    spaces: String,
+}
+
+impl Name {
+    fn quoted(&mut self, character: char) {
+        self.text.push_str(&std::mem::take(&mut self.spaces));
+        self.text.push(character);
+    }
+
+    fn bare(&mut self, character: char) {
+        match character.is_whitespace() {
+            true if self.text.is_empty() => {}
+            true => self.spaces.push(character),
+            false => self.quoted(character),
+        }
+    }
 }
 
 /// Formats a path for [`parse_column_paths`].
 pub fn column_path_text(path: &[String]) -> String {
     let plain = |character: char| character.is_ascii_alphanumeric() || character == '_';
-    let quoted = |name: &String| match name.chars().all(plain) {
+    let bare =
+        |name: &str| name.chars().all(plain) && !name.starts_with(|c: char| c.is_ascii_digit());
+    let quoted = |name: &String| match bare(name) {
         true => name.clone(),
         false => format!("`{}`", name.replace('`', "``")),
     };

@@ -15,6 +15,16 @@ fn backticks_quote_dots_and_commas() {
 }
 
 #[test]
+fn names_with_spaces_and_digits_at_their_ends() {
+    let names = [" a", "a ", " ", "1a", "12", "a1"].map(|name| path(&[name, "b "]));
+    for names in names {
+        assert_eq!(parse_column_paths(&column_path_text(&names)), [names]);
+    }
+    assert_eq!(parse_column_paths(" a b . ` c ` "), [path(&["a b", " c "])]);
+    assert_eq!(column_path_text(&path(&["1a", "b2"])), "`1a`.b2");
+}
+
+#[test]
 fn named_path_prefers_a_top_level_column_of_that_name() {
     let field = |name: &str, data_type: &str| {
         format!(r#"{{"name":"{name}","type":{data_type},"nullable":true,"metadata":{{}}}}"#)
