@@ -115,6 +115,20 @@ def test_invalid_ranges_are_refused(tmp_path: Path) -> None:
     assert missing.value.code == "version.range"
 
 
+def test_commits_without_actions_are_not_compacted(tmp_path: Path) -> None:
+    """An empty file would be taken for an interrupted write."""
+    table = unpartitioned(tmp_path)
+    table.checkpoint()
+    for _ in range(2):
+        with table.transaction():
+            pass
+    with pytest.raises(dr.InvalidArgumentError, match="have no actions") as caught:
+        table.compact_log()
+    assert caught.value.code == "compaction.range"
+    assert table.optimize_log().with_compaction is None
+    assert table.snapshot(strict=True).version == 3
+
+
 def test_deltalake_reads_a_compacted_file(tmp_path: Path) -> None:
     deltalake = pytest.importorskip("deltalake")
     table = unpartitioned(tmp_path)

@@ -209,7 +209,8 @@ class MaintainingLog(TableLocation):
             The compacted file. An existing file of the same range stays.
 
         Raises:
-            InvalidArgumentError: The range has fewer than two commits (``compaction.range``).
+            InvalidArgumentError: The range has fewer than two commits, or no actions
+                (``compaction.range``).
             VersionNotFoundError: The log does not have all commits of the range
                 (``version.range``).
             UnsupportedFeatureError: The table has a feature that this release cannot write

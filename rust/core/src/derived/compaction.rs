@@ -45,8 +45,8 @@ pub struct WrittenCompaction {
 ///
 /// # Errors
 ///
-/// Invalid argument: `compaction.range` for fewer than two commits. Version not found: `version.range` if the
-/// log does not contain all of them. The errors of reading the commits; storage errors.
+/// Invalid argument: `compaction.range` for fewer than two commits, or without actions. Version not found:
+/// `version.range` if the log does not contain all of them. The errors of reading the commits; storage errors.
 pub fn compact_log(
     source: &Source,
     start: Option<u64>,
@@ -98,6 +98,13 @@ pub fn compact_log(
     let batches = decode_tail(&source.storage, &commits, &selection)?;
     let num_actions_before = batches.iter().map(count_actions).sum();
     let lines = reconcile(source, &batches)?;
+    if lines.text.is_empty() {
+        // readers take an empty file for an interrupted write
+        let message = format!(
+            "the commits {start} to {end} have no actions, so there is nothing to compact: pass another range"
+        );
+        return Err(Error::invalid("compaction.range", message));
+    }
     let path = format!("{LOG_DIRECTORY}/{start:020}.{end:020}.compacted.json");
     let created = source.storage.put_if_absent(&path, lines.text.as_bytes())?;
     let size_in_bytes = if created {

@@ -89,10 +89,15 @@ pub fn advise(source: &Source, snapshot: &Snapshot) -> Result<LogAdvice> {
         })?);
     }
     if let [first, .., last] = segment.commits.as_slice() {
-        advice.with_compaction = Some(gain(source, version, |source| {
+        let compacted = gain(source, version, |source| {
             let written = compact_log(source, Some(first.version), Some(last.version))?;
             Ok(written.size_in_bytes)
-        })?);
+        });
+        advice.with_compaction = match compacted {
+            // the commits have no actions
+            Err(error) if error.code() == "compaction.range" => None,
+            compacted => Some(compacted?),
+        };
     }
     Ok(advice)
 }
