@@ -106,6 +106,23 @@ def test_invalid_rows_are_refused(data: Any, parts: list[str], table: dr.Table) 
     assert table.snapshot().version == 0
 
 
+@pytest.mark.parametrize("data", [{"id": [1, 2], "s": ["a"]}, {"id": [1], "s": []}], ids=str)
+def test_columns_of_different_lengths(data: Any, table: dr.Table) -> None:
+    with pytest.raises(dr.InvalidArgumentError, match=r"1 of '(s|id)'") as caught:
+        table.append(data)
+    assert caught.value.code == "rows.type"
+
+
+def test_frames_of_pandas_that_arrow_lacks(table: dr.Table) -> None:
+    pandas = pytest.importorskip("pandas")
+    sparse = pandas.arrays.SparseArray([1])
+    frames = [pandas.DataFrame([[1, 2]], columns=["id", "id"]), pandas.DataFrame({"id": sparse})]
+    for frame in frames:
+        with pytest.raises(dr.InvalidArgumentError, match=r"Duplicate|Sparse") as caught:
+            table.append(frame)
+        assert caught.value.code == "rows.type"
+
+
 def test_a_spark_frame_is_written_by_spark(table: dr.Table) -> None:
     frames = pytest.importorskip("pyspark.sql.classic.dataframe")
     frame = object.__new__(frames.DataFrame)

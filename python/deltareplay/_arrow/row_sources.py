@@ -44,7 +44,9 @@ def arrow_stream(data: Rows, table_schema: Callable[[], pa.Schema]) -> ArrowStre
         for name, values in data.items():
             _check_column(name, values)
         schema = table_schema()
-        return pa.table({name: _column(schema, name, values) for name, values in data.items()})
+        columns = {name: _column(schema, name, values) for name, values in data.items()}
+        _check_lengths(columns)
+        return pa.table(columns)
     for index, row in enumerate(data):
         if not isinstance(row, Mapping):
             raise _row_error(index, row)
@@ -84,7 +86,7 @@ def _of_pandas(frame: Any) -> ArrowStream:
     has_named_index = any(name is not None for name in frame.index.names)
     try:
         table: pa.Table = pa.Table.from_pandas(frame, preserve_index=has_named_index)
-    except (pa.ArrowException, OverflowError, UnicodeError) as error:
+    except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
         message = f"the frame does not fit into Arrow columns: {error}"
         raise InvalidArgumentError(message, code="rows.type") from error
     return table
@@ -152,6 +154,14 @@ def _check_column(name: str, values: object) -> None:
         f"the column {name!r} is {type(values).__name__}, not a list: pass rows, [{{'id': 1}}], or "
         "columns, {'id': [1]}"
     )
+
+
+def _check_lengths(columns: Mapping[str, Any]) -> None:
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        listed = ", ".join(f"{length} of {name!r}" for name, length in lengths.items())
+        message = f"the columns have different numbers of values: {listed}"
+        raise InvalidArgumentError(message, code="rows.type")
 
 
 def _column(schema: pa.Schema, name: str, values: Any) -> Any:
