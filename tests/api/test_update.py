@@ -211,6 +211,26 @@ def with_identity(path: Path, explicit: bool, step: int = 10) -> dr.Table:
     return table
 
 
+@pytest.mark.parametrize("step", [10, -10])
+def test_identity_values_never_repeat(step: int, tmp_path: Path) -> None:
+    """Neither after a restore nor after a clone into the table, as in delta-spark."""
+    table = with_identity(tmp_path / "t", explicit=False, step=step)
+    table.append([{"s": "a"}])
+    table.append([{"s": "b"}, {"s": "c"}])
+    table.restore(1)
+    table.append([{"s": "d"}])
+    assert set(by_id(table)) == {5, 5 + 3 * step}
+    source = with_identity(tmp_path / "source", explicit=False, step=step)
+    source.append([{"s": "x"}])
+    clone = source.clone(table.uri, or_replace=True)
+    clone.append([{"s": "e"}])
+    assert set(by_id(clone)) == {5, 5 + 4 * step}
+    source.append([{"s": str(number)} for number in range(9)])
+    clone = source.clone(table.uri, or_replace=True)
+    clone.append([{"s": "f"}])
+    assert max(by_id(clone), key=lambda value: value * step) == 5 + 10 * step
+
+
 def test_identity_values_continue(tmp_path: Path) -> None:
     table = with_identity(tmp_path / "t", explicit=False)
     table.append([{"s": "a"}, {"s": "b"}])

@@ -1,8 +1,8 @@
 //! The metadata of a clone.
 //!
 //! Columns, partitioning and properties are those of the source, except properties that refer to its log. The
-//! table id is new. A target that exists keeps its name, its description, and the names of the columns of
-//! materialized row ids and row commit versions.
+//! table id is new. A target that exists keeps its name, its description, the names of the columns of
+//! materialized row ids and row commit versions, and the high-water marks of identity columns.
 //!
 //! Not part of the protocol; rules as in delta-spark.
 
@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use super::{ROW_TRACKING_COLUMNS, set_properties};
 use crate::error::Result;
 use crate::spec::Metadata;
+use crate::write::keep_high_water_marks;
 use crate::write::random::new_id;
 
 /// Properties that refer to the source's own log.
@@ -44,5 +45,9 @@ pub fn cloned_metadata(
     new.id = new_id();
     new.name = existing.and_then(|existing| existing.name.clone());
     new.description = existing.and_then(|existing| existing.description.clone());
-    set_properties(&new, properties)
+    let new = set_properties(&new, properties)?;
+    match existing {
+        Some(existing) => keep_high_water_marks(new, existing),
+        None => Ok(new),
+    }
 }

@@ -2,8 +2,8 @@
 //!
 //! Files that are live in the older version but not in the newest are added again; files that were added
 //! since are removed. Schema, properties and clustering columns are those of the older version, except for
-//! what must never be reverted: the protocol, the high-water marks of row ids and column ids, and the
-//! properties of in-commit timestamps and of protected checkpoints. User domains are kept.
+//! what must never be reverted: the protocol, the high-water marks of row ids, column ids and
+//! identity columns, and the properties of in-commit timestamps and of protected checkpoints. User domains are kept.
 //!
 //! Not part of the protocol; operation and metrics as in delta-spark.
 
@@ -24,7 +24,7 @@ use crate::storage::interrupt;
 use crate::storage::pool::ordered;
 use crate::transaction::{CommitDescription, Transaction, TransactionOptions, metric_strings};
 use crate::write::random::now_after;
-use crate::write::{AddFile, RemoveFile};
+use crate::write::{AddFile, RemoveFile, keep_high_water_marks};
 
 /// The maximum number of missing files named in an error.
 const MAX_NAMED: usize = 3;
@@ -101,7 +101,7 @@ pub fn prepare(
     let description = description(source, newest, target, &report)?;
     let mut transaction = Transaction::begin(source, newest, description, options)?;
     transaction.read(None)?;
-    let metadata = restored_metadata(newest.metadata(), target.metadata());
+    let metadata = restored_metadata(newest.metadata(), target.metadata())?;
     if metadata != *newest.metadata() {
         transaction.set_metadata(metadata)?;
     }
@@ -200,7 +200,7 @@ fn missing_error(version: u64, missing: &[String]) -> Error {
     error.at_version(version)
 }
 
-fn restored_metadata(newest: &Metadata, target: &Metadata) -> Metadata {
+fn restored_metadata(newest: &Metadata, target: &Metadata) -> Result<Metadata> {
     let mut metadata = Metadata {
         id: newest.id.clone(),
         ..target.clone()
@@ -213,7 +213,7 @@ fn restored_metadata(newest: &Metadata, target: &Metadata) -> Metadata {
             metadata.configuration.insert(key.to_owned(), value.clone());
         }
     }
-    metadata
+    keep_high_water_marks(metadata, newest)
 }
 
 fn description(

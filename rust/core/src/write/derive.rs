@@ -231,3 +231,30 @@ pub fn with_high_water_marks(
         ..metadata.clone()
     }))
 }
+
+/// Returns metadata whose identity columns have at least the high-water marks of the newest version, so that
+/// no value is generated twice. The columns are matched by their physical names.
+///
+/// # Errors
+///
+/// As [`StructType::parse`].
+pub fn keep_high_water_marks(metadata: Metadata, newest: &Metadata) -> Result<Metadata> {
+    let physical = |field: &StructField| field.physical_name().unwrap_or(&field.name).to_owned();
+    let known = StructType::parse(&newest.schema_string)?;
+    let known: Vec<_> = known
+        .fields()
+        .iter()
+        .filter_map(|field| Some((physical(field), integer(field, MARK)?)))
+        .collect();
+    let mut marks = Vec::new();
+    if !known.is_empty() {
+        let schema = StructType::parse(&metadata.schema_string)?;
+        for field in schema.fields().iter().filter(|field| is_identity(field)) {
+            let name = physical(field);
+            let same = known.iter().find(|(known, _)| *known == name);
+            marks.extend(same.map(|(_, mark)| (field.name.clone(), *mark)));
+        }
+    }
+    let kept = with_high_water_marks(&metadata, &marks)?;
+    Ok(kept.unwrap_or(metadata))
+}

@@ -32,7 +32,9 @@ mod writer;
 pub use actions::{AddFile, CdcFile, RemoveFile};
 
 pub use data_writer::{DataWriter, table_layout};
-pub use derive::{CURRENT_DEFAULT, check_default, is_identity, with_high_water_marks};
+pub use derive::{
+    CURRENT_DEFAULT, check_default, is_identity, keep_high_water_marks, with_high_water_marks,
+};
 pub use evolve::{Widening, merged, replaced_schema, widenings};
 pub use footer::FooterStatistics;
 pub use footer_schema::footer_schema;
