@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,11 +12,17 @@ import deltareplay as dr
 from deltareplay.spark.statements import arguments
 from deltareplay.spark.statements.dialect import translated
 
+#: The defaults of Spark 4.
+DEFAULTS = {
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+    "spark.sql.variable.substitute": "true",
+}
 QUOTING = {"spark.sql.ansi.doubleQuotedIdentifiers": "true"}
 
 
 def session(settings: dict[str, str]) -> Any:
-    return SimpleNamespace(conf=SimpleNamespace(get=settings.get))
+    return SimpleNamespace(conf=SimpleNamespace(get=ChainMap(settings, DEFAULTS).get))
 
 
 def test_variables_have_the_values_of_settings() -> None:

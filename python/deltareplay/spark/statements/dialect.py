@@ -25,7 +25,7 @@ def translated(spark: SparkSession, text: str) -> Sql:
     Raises:
         InvalidArgumentError: ``sql.syntax``: a variable refers to itself; or ``sql.token``.
     """
-    if "${" in text and _is_set(spark, "spark.sql.variable.substitute", "true"):
+    if "${" in text and _is_set(spark, "spark.sql.variable.substitute"):
         text = _with_values(spark, text, ())
     sql = Sql.of(text)
     if '"' not in text or not _quotes_names(spark):
@@ -52,10 +52,9 @@ def _with_values(spark: SparkSession, text: str, outer: tuple[str, ...]) -> str:
 
 
 def _quotes_names(spark: SparkSession) -> bool:
-    return _is_set(spark, "spark.sql.ansi.doubleQuotedIdentifiers", "false") and _is_set(
-        spark, "spark.sql.ansi.enabled", "true"
-    )
+    settings = ("spark.sql.ansi.enabled", "spark.sql.ansi.doubleQuotedIdentifiers")
+    return all(_is_set(spark, setting) for setting in settings)
 
 
-def _is_set(spark: SparkSession, setting: str, default: str) -> bool:
-    return str(spark.conf.get(setting, default)).lower() == "true"
+def _is_set(spark: SparkSession, setting: str) -> bool:
+    return str(spark.conf.get(setting)).lower() == "true"
