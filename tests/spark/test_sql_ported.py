@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 from spark.conftest import SESSION
 from spark.support.delta_tables import ROWS, rows_of, write_table
-from spark.support.written import conf
+from spark.support.settings import conf
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
