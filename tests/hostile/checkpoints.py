@@ -301,7 +301,7 @@ for _field, _type in (
     ("size", pa.string()),
     ("dataChange", pa.int32()),
     ("modificationTime", pa.timestamp("ms")),
-    ("clusteringProvider", pa.binary()),
+    ("clusteringProvider", pa.list_(pa.string())),
 ):
     checkpoint_case(
         f"{_field} of type {_type}",

@@ -317,24 +317,108 @@ def test_old_spelling_of_maps(log: logs.LogBuilder) -> None:
     assert (dict(row["partitionValues"]), dict(row["tags"])) == ({"p": "1"}, {"a": "b"})
 
 
-def test_integers_of_another_width_are_read(log: logs.LogBuilder) -> None:
-    """Some writers store the versions of the protocol as 64-bit integers."""
-    log.create(SCHEMA, logs.add("f"))
+def retype(path: Path, action: str, types: dict[pa.DataType, pa.DataType]) -> None:
+    """Replace types of the fields of an action, also in lists, maps and structs."""
 
-    def widen(table: pa.Table) -> pa.Table:
-        protocol = table["protocol"].combine_chunks()
-        fields = [
-            pa.field(f.name, pa.int64()) if f.type == pa.int32() else f for f in protocol.type
-        ]
-        arrays = [protocol.field(f.name).cast(f.type) for f in fields]
-        wide = pa.StructArray.from_arrays(arrays, fields=fields, mask=protocol.is_null())
-        return table.set_column(table.column_names.index("protocol"), "protocol", wide)
+    def other(kind: pa.DataType) -> pa.DataType:
+        if pa.types.is_struct(kind):
+            return pa.struct([field.with_type(other(field.type)) for field in kind])
+        if pa.types.is_map(kind):
+            return pa.map_(other(kind.key_type), other(kind.item_type))
+        if pa.types.is_list(kind):
+            return pa.list_(other(kind.value_type))
+        return types.get(kind, kind)
 
+    def change(table: pa.Table) -> pa.Table:
+        column = table[action].combine_chunks()
+        index = table.column_names.index(action)
+        return table.set_column(index, action, column.cast(other(column.type)))
+
+    rewrite(path, change)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [pa.int8(), pa.int16(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()],
+    ids=str,
+)
+def test_integers_of_another_width_are_read(log: logs.LogBuilder, kind: pa.DataType) -> None:
+    """Some writers store the versions of the protocol as 64-bit integers, others as 16-bit ones."""
+    log.create(SCHEMA, logs.add("f"), logs.txn("a", 3, last_updated=None))
     (path,) = log.checkpoint()
-    rewrite(path, widen)
+    for action in ("protocol", "txn"):
+        retype(path, action, dict.fromkeys((pa.int32(), pa.int64()), kind))
     log.delete_commits(1)
 
-    assert opened(log).protocol.min_reader_version == 1
+    snapshot = opened(log)
+
+    assert snapshot.protocol.min_reader_version == 1
+    assert dict(snapshot.transactions) == {"a": 3}
+    assert paths(snapshot) == ["f"]
+
+
+@pytest.mark.parametrize("action", ["protocol", "metaData", "txn", "domainMetadata", "add"])
+def test_strings_without_the_annotation_are_read(log: logs.LogBuilder, action: str) -> None:
+    """Parquet's older writers store strings as plain bytes."""
+    features = logs.features("deletionVectors")
+    vector = logs.deletion_vector()
+    file = logs.add("f", stats=STATS, tags={"k": "v"}, deletion_vector=vector)
+    domain = logs.domain("d", "{}")
+    log.create(SCHEMA, file, logs.txn("a", 3), domain, protocol_action=features)
+    (path,) = log.checkpoint()
+    before = opened(log)
+    files = before.files().to_pylist()
+    retype(path, action, {pa.string(): pa.binary()})
+    log.delete_commits(1)
+
+    snapshot = opened(log)
+
+    assert snapshot.files().to_pylist() == files
+    assert snapshot.metadata == before.metadata
+    assert snapshot.protocol == before.protocol
+    assert snapshot.transactions == before.transactions
+    assert snapshot.domain_metadata == before.domain_metadata
+
+
+@pytest.mark.parametrize("drop", [[], ["add.stats"]])
+def test_bounds_of_strings_without_the_annotation_skip_the_right_files(
+    log: logs.LogBuilder, drop: list[str]
+) -> None:
+    stats = logs.stats(3, name=("b", "d", 0))
+    log.create(logs.schema(name="string"), logs.add("f", stats=stats))
+    (path,) = log.checkpoint(stats_type=log.stats_type(), drop=drop)
+    retype(path, "add", {pa.string(): pa.binary()})
+    log.delete_commits(1)
+
+    for text, matching in {"a": [], "c": ["f"], "e": []}.items():
+        files = opened(log).files(filter=f"name = '{text}'")
+        assert files["path"].to_pylist() == matching
+    (row,) = opened(log).files(columns=["stats", "stats_parsed"]).to_pylist()
+    assert row["stats"] == stats
+    assert row["stats_parsed"]["maxValues"] == {"name": "d"}
+
+
+def test_partition_values_only_as_a_struct_are_refused(log: logs.LogBuilder) -> None:
+    """The protocol requires the map; without it every value would be null."""
+    log.create(SCHEMA, logs.add("f"))
+
+    def rename(table: pa.Table) -> pa.Table:
+        add = table["add"].combine_chunks()
+        names = [
+            "partitionValues_parsed" if field.name == "partitionValues" else field.name
+            for field in add.type
+        ]
+        arrays = [add.field(field.name) for field in add.type]
+        parsed = pa.StructArray.from_arrays(arrays, names, mask=add.is_null())
+        return table.set_column(table.column_names.index("add"), "add", parsed)
+
+    (path,) = log.checkpoint()
+    rewrite(path, rename)
+    log.delete_commits(1)
+
+    with pytest.raises(dr.CorruptTableError, match="no column partitionValues") as caught:
+        opened(log).files()
+    assert caught.value.code == "checkpoint.columns"
 
 
 # -- sidecars

@@ -368,10 +368,10 @@ fn without_views(data_type: &DataType) -> DataType {
     })
 }
 
-/// Returns the type with views instead of plain strings, for decoding.
-pub fn with_views(data_type: &DataType) -> DataType {
+/// Returns the type with string views instead of plain strings and bytes, for decoding.
+pub fn with_string_views(data_type: &DataType) -> DataType {
     replace_types(data_type, &|nested| {
-        (*nested == DataType::Utf8).then_some(DataType::Utf8View)
+        matches!(nested, DataType::Utf8 | DataType::Binary).then_some(DataType::Utf8View)
     })
 }
 

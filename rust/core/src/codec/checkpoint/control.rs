@@ -7,15 +7,17 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Int32Type, Int64Type};
+use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef, RecordBatch, StructArray};
 use arrow_buffer::NullBuffer;
+use arrow_schema::DataType;
 
 use super::units::{Unit, all_null};
-use super::{CheckpointFile, REQUIRED, first_without, without_field};
+use super::{CheckpointFile, REQUIRED, arrow_error, first_without, without_field};
 use crate::codec::parquet_file::{FetchedBytes, RowGroupRequest};
 use crate::error::{Error, Result};
 use crate::spec::actions::{Format, Sidecar};
+use crate::spec::arrow::strict_cast;
 use crate::spec::{DomainMetadata, Metadata, Protocol, SetTransaction};
 
 /// The leaf columns that identify rows of control actions: a required field of each, and a second field for
@@ -230,15 +232,15 @@ impl Row<'_> {
         let Some(column) = self.child(name) else {
             return Ok(None);
         };
-        let long = column
-            .as_primitive_opt::<Int64Type>()
-            .map(|values| values.value(self.row));
-        let int = || {
-            column
-                .as_primitive_opt::<Int32Type>()
-                .map(|values| i64::from(values.value(self.row)))
-        };
-        long.or_else(int).map(Some).ok_or_else(|| missing(name))
+        if let Some(values) = column.as_primitive_opt::<Int64Type>() {
+            return Ok(Some(values.value(self.row)));
+        }
+        if !column.data_type().is_integer() {
+            return Err(missing(name));
+        }
+        let value =
+            strict_cast(&column.slice(self.row, 1), &DataType::Int64).map_err(arrow_error)?;
+        Ok(Some(value.as_primitive::<Int64Type>().value(0)))
     }
 
     fn flag(&self, name: &str) -> Result<bool> {

@@ -130,7 +130,8 @@ impl CheckpointFile {
     }
 
     /// Checks that actions and deletion vectors are structs, since columns of any other type would be ignored
-    /// silently; and that each action has the column of its required field.
+    /// silently; that each action has the column of its required field; and that partition values, if the file has
+    /// them, are in the column that readers use.
     fn check_shape(&self) -> Result<()> {
         let vector = FileField::DeletionVector.name();
         let not_structs = self.leaves(|parts| match parts {
@@ -141,6 +142,14 @@ impl CheckpointFile {
         if let Some(leaf) = not_structs.first() {
             let schema = self.metadata().file_metadata().schema_descr();
             let message = format!("{} is not a struct", schema.column(*leaf).path());
+            return Err(Error::corrupt("checkpoint.columns", message));
+        }
+        let under_add = |field: &str| {
+            self.leaves(|parts| parts.starts_with(&["add".to_owned(), field.to_owned()]))
+        };
+        let parsed = under_add("partitionValues_parsed");
+        if !parsed.is_empty() && under_add(FileField::PartitionValues.name()).is_empty() {
+            let message = "add has no column partitionValues";
             return Err(Error::corrupt("checkpoint.columns", message));
         }
         for [root, field] in REQUIRED {

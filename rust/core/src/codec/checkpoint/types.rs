@@ -8,10 +8,11 @@ use parquet::schema::types::SchemaDescriptor;
 
 use super::FileAction;
 use crate::codec::file_actions::{ADD_FIELDS, REMOVE_FIELDS};
-use crate::codec::filter_concat::with_views;
+use crate::codec::filter_concat::with_string_views;
 use crate::error::{Error, Result};
 
-/// Checks that every field of a file action has the protocol's type, or an integer type of another width.
+/// Checks that every field of a file action has the protocol's type, an integer type of another width, or for a
+/// string bytes that are not annotated as one.
 ///
 /// # Errors
 ///
@@ -42,7 +43,7 @@ pub(super) fn check_types(plain: &Schema) -> Result<()> {
 fn check_type(name: &str, actual: &DataType, expected: &DataType) -> Result<()> {
     let fits = match (actual, expected) {
         // some writers leave a column without values untyped
-        (DataType::Null, _) => true,
+        (DataType::Null, _) | (DataType::Binary, DataType::Utf8) => true,
         (DataType::Struct(actual), DataType::Struct(expected)) => {
             for field in expected {
                 if let Some((_, child)) = actual.find(field.name()) {
@@ -74,8 +75,8 @@ fn check_type(name: &str, actual: &DataType, expected: &DataType) -> Result<()> 
     Err(Error::corrupt("checkpoint.columns", message))
 }
 
-/// Returns the schema for decoding: strings as views, except in typed structs, which keep their types; and
-/// 96-bit timestamps in microseconds, since distant dates overflow in nanoseconds.
+/// Returns the schema for decoding: strings and bytes, which some writers do not annotate as strings, as string
+/// views, except in typed structs, which keep their types; and 96-bit timestamps in microseconds, since distant dates overflow in nanoseconds.
 pub(super) fn reading_schema(plain: &Schema, parquet: &SchemaDescriptor) -> Schema {
     let int96_leaves: Vec<&[String]> = parquet
         .columns()
@@ -89,7 +90,7 @@ pub(super) fn reading_schema(plain: &Schema, parquet: &SchemaDescriptor) -> Sche
         };
         let children = children.iter().map(|child| {
             if !child.name().ends_with("_parsed") {
-                return with_type(child, with_views(child.data_type()));
+                return with_type(child, with_string_views(child.data_type()));
             }
             if int96_leaves.is_empty() {
                 return Arc::clone(child);

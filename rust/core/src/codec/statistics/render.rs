@@ -95,6 +95,7 @@ enum LeafValues<'a> {
         utc: bool,
     },
     Text(&'a arrow_array::StringArray),
+    TextOfBytes(StringArray),
     LargeText(&'a arrow_array::LargeStringArray),
     TextView(&'a arrow_array::StringViewArray),
     Binary(&'a arrow_array::BinaryArray),
@@ -217,6 +218,11 @@ impl<'a> LeafValues<'a> {
             DataType::Utf8 => Self::Text(array.as_string_opt()?),
             DataType::LargeUtf8 => Self::LargeText(array.as_string_opt()?),
             DataType::Utf8View => Self::TextView(array.as_string_view_opt()?),
+            // strings that the writer did not annotate as such
+            DataType::Binary if data_type == Some(&DataType::Utf8) => {
+                let bytes = array.as_binary_opt()?.clone();
+                Self::TextOfBytes(StringArray::try_from_binary(bytes).ok()?)
+            }
             DataType::Binary => Self::Binary(array.as_binary_opt()?),
             DataType::LargeBinary => Self::LargeBinary(array.as_binary_opt()?),
             DataType::BinaryView => Self::BinaryView(array.as_binary_view_opt()?),
@@ -257,6 +263,7 @@ impl<'a> LeafValues<'a> {
                 out.push(b'"');
             }
             Self::Text(values) => format::string(out, values.value(row)),
+            Self::TextOfBytes(values) => format::string(out, values.value(row)),
             Self::LargeText(values) => format::string(out, values.value(row)),
             Self::TextView(values) => format::string(out, values.value(row)),
             Self::Binary(values) => format::base64(out, values.value(row)),
