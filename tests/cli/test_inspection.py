@@ -427,6 +427,37 @@ def test_dates_in_years_that_python_lacks(run, tmp_path) -> None:
     assert (day["min"], day["max"]) == ("-0221-09-04", "10000-01-01")
 
 
+def test_intervals_of_months_are_numbers(run, tmp_path) -> None:
+    interval = "interval year to month"
+    nested = {
+        "many": {"type": "array", "elementType": interval, "containsNull": True},
+        "s": {"type": "struct", "fields": [logs.field_json("x", interval)]},
+        "m": {
+            "type": "map",
+            "keyType": "string",
+            "valueType": interval,
+            "valueContainsNull": True,
+        },
+    }
+    months = pa.array([14, None, -3], pa.int32())
+    entries = [[("k", 1)], [], None]
+    columns = {
+        "months": months,
+        "many": pa.array([[1, None], [], None], pa.list_(pa.int32())),
+        "s": pa.StructArray.from_arrays([months], ["x"]),
+        "m": pa.array(entries, pa.map_(pa.string(), pa.int32())),
+    }
+    pq.write_table(pa.table(columns), tmp_path / "f")
+    log = logs.LogBuilder(tmp_path)
+    log.create(logs.schema(months=interval, **nested), logs.add("f"))
+    rows = run("head", tmp_path, "--json").lines
+    assert [row["months"] for row in rows] == [14, None, -3]
+    assert rows[0] == {"months": 14, "many": [1, None], "s": {"x": 14}, "m": {"k": 1}}
+    assert len(run("changes", tmp_path, 0, "--json").lines) == 3
+    (facts, *_) = run("summary", tmp_path, "--json").lines
+    assert (facts["min"], facts["max"], facts["nulls"]) == (-3, 14, 1)
+
+
 def test_maps_whose_keys_are_nested(run, tmp_path) -> None:
     key = pa.struct([("a", pa.int64())])
     schema = pa.schema([("m", pa.map_(key, pa.string())), ("n", pa.map_(pa.string(), pa.string()))])

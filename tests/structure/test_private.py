@@ -23,6 +23,7 @@ FOREIGN = {
     },
     # a schema of pyarrow for expressions of other engines
     "deltareplay._arrow.arrow_expressions": {"_export_to_c"},
+    "deltareplay.cli._values": {"_export_to_c", "_import_from_c"},
     # the caller of a function, for warnings
     "deltareplay._support.warnings": {"_getframe"},
 }

@@ -14,11 +14,13 @@ from deltareplay.cli._output import Column
 from deltareplay.cli._values import (
     counted,
     instant,
+    months_as_numbers,
     plain,
     records,
     short_timestamp,
     size,
     thousands,
+    without_intervals,
 )
 from deltareplay.cli._verb import (
     SCREEN_ROWS,
@@ -328,8 +330,8 @@ def summary(
     """
     output = request.output
     scan = request.table.snapshot(version, timestamp).scan(split_names(columns), filter)
-    statistics = [_ColumnSummary(field) for field in scan.schema]
-    for batch in scan.to_batches():
+    statistics = [_ColumnSummary(field) for field in months_as_numbers(scan.schema)]
+    for batch in map(without_intervals, scan.to_batches()):
         for column, array in zip(statistics, batch.columns, strict=True):
             column.add(array)
     rows = [column.facts() for column in statistics]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import base64
+import ctypes
 import datetime
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from deltareplay._names import INVISIBLE, escaped
@@ -150,10 +151,33 @@ def records(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
     >>> list(records(rows.snapshot().scan(["id", "name"]).to_batches()))
     [{'id': 1, 'name': 'one'}, {'id': 3, 'name': 'three'}]
     """
-    for batch in batches:
+    for batch in map(without_intervals, batches):
         names = batch.schema.names
         for row in zip(*map(_column, batch.columns), strict=True):
             yield dict(zip(names, row, strict=True))
+
+
+def without_intervals(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the rows with integers for month intervals, of which pyarrow has no arrays."""
+    schema = months_as_numbers(batch.schema)
+    if schema.equals(batch.schema):
+        return batch
+    import pyarrow as pa
+
+    # the C data interface keeps the type apart from the buffers, which are those of integers
+    exported: Any = (ctypes.c_int64 * 10)()  # the size of `ArrowArray`
+    batch._export_to_c(ctypes.addressof(exported))
+    return pa.RecordBatch._import_from_c(ctypes.addressof(exported), schema)
+
+
+def months_as_numbers(schema: pa.Schema) -> pa.Schema:
+    """Return the schema with integers in place of month intervals, also in nested types."""
+    import pyarrow as pa
+
+    def number(kind: Any) -> Any:
+        return pa.int32() if str(kind) == "month_interval" else None
+
+    return pa.schema([field.with_type(_replaced(field.type, number)) for field in schema])
 
 
 def _column(array: Any) -> list[Any]:
@@ -192,23 +216,34 @@ def _python_values(array: Any) -> list[Any]:
     try:
         values: list[Any] = array.to_pylist()
     except OverflowError:  # a year that Python lacks
-        values = array.cast(_with_text_for_times(array.type)).to_pylist()
+        values = array.cast(_replaced(array.type, _text_for_times)).to_pylist()
     return values
 
 
-def _with_text_for_times(kind: Any) -> Any:
-    """Return a type with strings in place of dates and timestamps, also in nested types."""
+def _text_for_times(kind: Any) -> Any:
     import pyarrow as pa
 
-    if pa.types.is_temporal(kind):
-        return pa.string()
+    return pa.string() if pa.types.is_temporal(kind) else None
+
+
+def _replaced(kind: Any, replacement: Callable[[Any], Any]) -> Any:
+    """Return a type with replacements for some of the types in it, also in nested types."""
+    import pyarrow as pa
+
+    if (other := replacement(kind)) is not None:
+        return other
     if pa.types.is_list(kind):
-        return pa.list_(_with_text_for_times(kind.value_type))
+        field = kind.value_field
+        return pa.list_(field.with_type(_replaced(field.type, replacement)))
     if pa.types.is_map(kind):
-        return pa.map_(*map(_with_text_for_times, (kind.key_type, kind.item_type)))
+        key, value = kind.key_field, kind.item_field
+        return pa.map_(
+            key.with_type(_replaced(key.type, replacement)),
+            value.with_type(_replaced(value.type, replacement)),
+        )
     if pa.types.is_struct(kind):
         fields = [kind.field(index) for index in range(kind.num_fields)]
-        return pa.struct([field.with_type(_with_text_for_times(field.type)) for field in fields])
+        return pa.struct([f.with_type(_replaced(f.type, replacement)) for f in fields])
     return kind
 
 
