@@ -233,3 +233,15 @@ def test_a_filter_of_many_terms(snapshot: dr.Snapshot) -> None:
         many |= F("id") == number
     everything = pds.dataset(snapshot.scan().to_arrow()).to_table(filter=many)
     assert snapshot.dataset().to_table(filter=many).num_rows == everything.num_rows > 0
+
+
+def test_filters_with_years_that_python_lacks(tmp_path: Path) -> None:
+    days = pa.array([-800_000, 0, 2_932_897], pa.int32()).cast(pa.date32())
+    times = pa.array([-(2**62), 0, 2**62]).cast(pa.timestamp("us")).cast(pa.timestamp("us", "UTC"))
+    dr.write(tmp_path, pa.table({"n": [1, 2, 3], "day": days, "at": times}))
+    rows = dr.Table(tmp_path).snapshot().dataset()
+    for name, values in {"day": days, "at": times}.items():
+        column = F(name)
+        for condition in (column >= values[2], column.isin(values.slice(2))):
+            assert rows.to_table(filter=condition)["n"].to_pylist() == [3]
+        assert rows.to_table(filter=column <= values[0])["n"].to_pylist() == [1]

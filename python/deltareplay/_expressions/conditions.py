@@ -127,7 +127,10 @@ def _literal(column: Column, value: Any) -> str | None:
         is_alike = is_alike and (column_type.tz is None) == (value_type.tz is None)
     if not is_alike or pa.types.is_float32(column_type) or pa.types.is_nested(column_type):
         return None
-    constant = value.as_py()
+    try:
+        constant = value.as_py()
+    except OverflowError:
+        return None  # a date in a year that Python lacks
     if isinstance(constant, float) and not math.isfinite(constant):
         return None  # Arrow orders NaN differently
     return lit(constant)
