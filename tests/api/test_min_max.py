@@ -107,3 +107,17 @@ def test_an_unknown_column_is_refused(log: logs.LogBuilder) -> None:
     with pytest.raises(dr.InvalidArgumentError, match="price") as caught:
         dr.Table(log.table).snapshot().min_max("prize")
     assert caught.value.code == "filter.column"
+
+
+@pytest.mark.parametrize("day", ["10000-01-01", "0000-12-31"])
+def test_dates_that_python_lacks(log: logs.LogBuilder, day: str) -> None:
+    log.commit(add("c", {"day": day}, {"day": day}, p=day))
+    snapshot = dr.Table(log.table).snapshot()
+    for column in ("day", "p"):
+        with pytest.warns(dr.DeltaReplayWarning, match="years 1 to 9999"):
+            assert snapshot.min_max(column) is None
+
+
+def test_the_first_and_the_last_date_of_python(log: logs.LogBuilder) -> None:
+    log.commit(add("c", {"day": "0001-01-01"}, {"day": "9999-12-31"}))
+    assert dr.Table(log.table).snapshot().min_max("day") == (dt.date.min, dt.date.max)

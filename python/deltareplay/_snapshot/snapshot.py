@@ -269,7 +269,8 @@ class Snapshot(SnapshotFiles, Frames, NotebookCard):
             values: ``warnings`` says why. Values are exact for partition columns, and for
             integers, booleans, dates, and decimals that cannot have been rounded, if no deletion
             vector deletes rows. Statistics of strings, timestamps and floating-point numbers are
-            only bounds.
+            only bounds. Python has no dates outside the years 1 to 9999: for these, the result is
+            None, too.
 
         Raises:
             InvalidArgumentError: There is no such column (``filter.column``).
