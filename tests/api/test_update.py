@@ -286,3 +286,17 @@ def test_errors_display_timestamps(tmp_path: Path) -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
         table.append(pa.Table.from_pylist([{"at": noon, "s": {"all": [noon]}}], schema))
     assert "{at: 2025-01-02T12:00:00Z, s: {all: [2025-01-02T12:00:00Z]}}" in str(caught.value)
+
+
+@pytest.mark.parametrize("expression", ["d + 1", "d - -1", "-d - 1", "d * 2"])
+def test_decimals_of_more_than_38_digits_are_refused(tmp_path: Path, expression: str) -> None:
+    """Sums of one digit more still fit into 128 bits, but not into the type."""
+    largest = pa.array([Decimal("9" * 38)], pa.decimal128(38, 0))
+    dr.write(tmp_path, pa.table({"d": largest}))
+    table = dr.Table(tmp_path)
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        table.update(None, {"d": expression})
+    assert caught.value.code == "formula.value"
+    with pytest.raises(dr.InvalidArgumentError):
+        table.snapshot().scan(filter=f"{expression} > 0").count()
+    assert table.update(None, {"d": "d - 1"}).version == 1

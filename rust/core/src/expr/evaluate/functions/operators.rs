@@ -2,7 +2,7 @@
 
 use arrow_arith::numeric;
 use arrow_array::cast::AsArray;
-use arrow_array::types::Float64Type;
+use arrow_array::types::{Decimal128Type, Float64Type};
 use arrow_array::{Array, ArrayRef, BooleanArray, new_null_array};
 use arrow_schema::{ArrowError, DataType, TimeUnit};
 use arrow_select::zip::zip;
@@ -225,7 +225,15 @@ impl Arithmetic {
         if self.divides() && right.data_type().is_floating() && divides_by_zero(left, right)? {
             return Err(failed(ArrowError::DivideByZero));
         }
-        Ok(with_canonical_nan(&calculate(left, right).map_err(failed)?))
+        let result = calculate(left, right).map_err(failed)?;
+        if let DataType::Decimal128(precision, _) = result.data_type() {
+            // kernels limit the precision of the type, not that of the values
+            let decimals = result.as_primitive::<Decimal128Type>();
+            decimals
+                .validate_decimal_precision(*precision)
+                .map_err(failed)?;
+        }
+        Ok(with_canonical_nan(&result))
     }
 }
 
