@@ -137,3 +137,36 @@ def test_cluster_by_of_writers_is_refused(spark: Any, tmp_path: Path) -> None:
             write(str(tmp_path / "t"))
         assert caught.value.code == "option.write"
     assert not dr.is_table(tmp_path / "t")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "UPDATE {t} SET DAY = 'tue'",
+        "UPDATE {t} AS o SET O.Day = 'tue'",
+        "INSERT INTO {t} (ID, Day) VALUES (2, 'tue')",
+        "MERGE INTO {t} USING new ON 1 = 0 WHEN NOT MATCHED THEN INSERT *",
+        "MERGE INTO {t} USING new ON 1 = 0 WHEN NOT MATCHED THEN INSERT (DAY) VALUES (new.DAY)",
+        "MERGE INTO {t} USING new ON 1 = 1 WHEN MATCHED THEN UPDATE SET *",
+        "MERGE WITH SCHEMA EVOLUTION INTO {t} USING new ON 1 = 1 WHEN MATCHED THEN UPDATE SET *",
+        "MERGE INTO {t} t USING new ON 1 = 1 WHEN MATCHED THEN UPDATE SET T.Day = new.DAY",
+        "MERGE INTO {t} USING new ON 1 = 0 WHEN NOT MATCHED BY SOURCE THEN UPDATE SET DAY = 'tue'",
+    ],
+)
+def test_statements_in_a_session_that_tells_cases_apart(
+    spark: Any, tmp_path: Path, text: str
+) -> None:
+    """delta-spark 4.4 refuses each of them, too."""
+    path = tmp_path / "table"
+    run_statement(spark, f"CREATE TABLE delta.`{path}` {COLUMNS} USING delta")
+    dr_spark.write(spark.sql(ROWS), path)
+    spark.sql("SELECT 2L AS id, 'tue' AS DAY").createOrReplaceTempView("new")
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        with pytest.raises(dr.InvalidArgumentError) as caught:
+            run_statement(spark, text.format(t=f"delta.`{path}`"))
+    finally:
+        spark.conf.unset("spark.sql.caseSensitive")
+        spark.catalog.dropTempView("new")
+    assert caught.value.code in ("statement.column", "write.columns")
+    assert dr.Table(path).snapshot().version == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +15,9 @@ from deltareplay.spark.delta_table.merge_builder import DeltaMergeBuilder
 
 #: Arguments that recording clauses does not use.
 NONE: Any = None
+
+#: A session without settings.
+SESSION: Any = SimpleNamespace(conf=SimpleNamespace(get=lambda _, default: default))
 
 CLAUSES = (
     Clause("matched", "update", "c = 1", {"a": "1"}),
@@ -49,7 +53,7 @@ def test_all_builders_record_the_same_clauses(table: dr.Table) -> None:
     assert by_methods(table.merge([{"a": 1}], "a")).clauses == CLAUSES
     assert by_methods(Merge.of(NONE)).clauses == CLAUSES
     merge = (
-        DeltaMergeBuilder(NONE, table, None, NONE, "a = b")
+        DeltaMergeBuilder(SESSION, table, None, NONE, "a = b")
         .whenMatchedUpdate("c = 1", {"target.a": "1"})  # the alias of the table is removed
         .whenMatchedUpdateAll()
         .whenMatchedDelete("c = 2")
@@ -63,7 +67,7 @@ def test_all_builders_record_the_same_clauses(table: dr.Table) -> None:
 
 def test_methods_of_delta_merge_builder_return_new_builders(table: dr.Table) -> None:
     """As in delta-spark 4.4."""
-    first = DeltaMergeBuilder(NONE, table, None, NONE, "a = b")
+    first = DeltaMergeBuilder(SESSION, table, None, NONE, "a = b")
     second = first.whenMatchedDelete()
     third = second.withSchemaEvolution().whenNotMatchedInsertAll()
     assert [len(builder._clauses) for builder in (first, second, third)] == [0, 1, 2]

@@ -136,7 +136,8 @@ class DeltaTable:
 
         >>> orders.update("id = 7", {"status": "'paid'"})  # doctest: +SKIP
         """
-        values = without_alias(checked_assignments(set, "'set'"), self._qualifier)
+        key = settings.name_key(self._spark)
+        values = without_alias(checked_assignments(set, "'set'"), self._qualifier, key)
         where = checked_condition(condition)
         update(self._spark, self._table, where, values, target_alias=self._qualifier)
 

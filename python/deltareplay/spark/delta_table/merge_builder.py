@@ -13,6 +13,7 @@ from deltareplay.spark.dml.assignments import checked_assignments, without_alias
 from deltareplay.spark.dml.merge.execution import MergeArguments, execute
 from deltareplay.spark.dml.merge.repeatability import MergeSource
 from deltareplay.spark.dml.statement import checked_condition
+from deltareplay.spark.session import settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -172,7 +173,8 @@ class DeltaMergeBuilder:
         return results.merged(self._spark, execute(arguments, self._clauses).metrics)
 
     def _values(self, values: Any, argument: str) -> dict[str, Expression]:
-        return without_alias(checked_assignments(values, argument), self._alias)
+        key = settings.name_key(self._spark)
+        return without_alias(checked_assignments(values, argument), self._alias, key)
 
     def _add(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from deltareplay.spark.dml.statement import as_column, condition_text, is_expres
 from deltareplay.spark.scan import connect_sql
 from deltareplay.spark.schema.alignment import WRITING, untyped
 from deltareplay.spark.schema.fields import fields_of, spark_type
+from deltareplay.spark.session import settings
 from deltareplay.spark.syntax import names
 from deltareplay.spark.syntax.tokens import tokens
 from deltareplay.spark.writing import identity_columns
@@ -64,12 +65,13 @@ class Assignments:
             UnsupportedFeatureError: ``spark.expression``: Spark cannot evaluate a default safely.
         """
         values: dict[tuple[str, ...], Column] = {}
+        key = settings.name_key(spark)
         is_keyword_hidden = any(name.lower() == "default" for name in visible)
         check_field = (
             identity_columns.refuse_inserted if inserts else identity_columns.refuse_updated
         )
         for name, value in set.items():
-            path = _field_path(parts_of(name) or (name,), fields, name)
+            path = _field_path(parts_of(name) or (name,), fields, name, key)
             for other in values:
                 if other[: len(path)] == path or path[: len(other)] == other:
                     raise _set_twice(name)
@@ -181,13 +183,15 @@ def default_of(spark: SparkSession, field: Field) -> Column:
     return default(spark, field)
 
 
-def _field_path(steps: Sequence[str], fields: Sequence[Field], name: str) -> tuple[str, ...]:
-    matches = [field for field in fields if field.key == name.lower()]
+def _field_path(
+    steps: Sequence[str], fields: Sequence[Field], name: str, key: Callable[[str], str]
+) -> tuple[str, ...]:
+    matches = [field for field in fields if key(field.name) == key(name)]
     if matches:  # a column may have dots in its name
         return (matches[0].name,)
     path: tuple[str, ...] = ()
     for step in steps:
-        field = next((field for field in fields if field.key == step.lower()), None)
+        field = next((field for field in fields if key(field.name) == key(step)), None)
         if field is None:
             available = ", ".join(names.quoted(field.name) for field in fields)
             raise InvalidArgumentError(
@@ -240,18 +244,25 @@ def checked_assignments(value: Any, argument: str) -> dict[str, Expression]:
     return dict(value)
 
 
-def without_alias(values: Mapping[str, Expression], alias: str) -> dict[str, Expression]:
+def without_alias(
+    values: Mapping[str, Expression], alias: str, key: Callable[[str], str]
+) -> dict[str, Expression]:
     """Remove the alias of the table from the columns of assignments, where it is redundant.
+
+    Args:
+        values: Columns and their values.
+        alias: The alias.
+        key: As ``settings.name_key``.
 
     Raises:
         InvalidArgumentError: ``statement.column``: a column is set twice, with and without it.
 
-    >>> without_alias({"t.a": "1", "`T`.`b c`": "2", "s.c": "3"}, "t")
+    >>> without_alias({"t.a": "1", "`T`.`b c`": "2", "s.c": "3"}, "t", str.lower)
     {'a': '1', '`b c`': '2', 's.c': '3'}
     """
     unqualified: dict[str, Expression] = {}
     for name, value in values.items():
-        column = _without_alias(alias, name)
+        column = _without_alias(alias, name, key)
         if column in unqualified:
             raise _set_twice(name)
         unqualified[column] = value
@@ -264,9 +275,9 @@ def _set_twice(name: str) -> InvalidArgumentError:
     )
 
 
-def _without_alias(alias: str, name: str) -> str:
+def _without_alias(alias: str, name: str, key: Callable[[str], str]) -> str:
     if "." not in name or len(parsed := tokens(name)) < 4:  # a single name, perhaps in backticks
         return name
     first, dot, after, *_ = parsed
-    is_alias = first.kind in ("word", "quoted") and first.name.lower() == alias.lower()
+    is_alias = first.kind in ("word", "quoted") and key(first.name) == key(alias)
     return name[after.start :] if is_alias and dot.text == "." else name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from deltareplay.exceptions import InvalidArgumentError
@@ -76,6 +77,15 @@ def default_properties(spark: SparkSession) -> dict[str, str]:
 def store_assignment(spark: SparkSession) -> str:
     """Return the store assignment policy (``ANSI``, ``LEGACY`` or ``STRICT``)."""
     return str(spark.conf.get(STORE_ASSIGNMENT, "ANSI")).upper()
+
+
+def name_key(spark: SparkSession) -> Callable[[str], str]:
+    """Return a function that returns equal keys of names that are the same in statements.
+
+    Raises:
+        InvalidArgumentError: ``spark.setting``: the setting is neither true nor false.
+    """
+    return str if _flag(spark, "spark.sql.caseSensitive", default=False) else str.lower
 
 
 def write_options(spark: SparkSession) -> dict[str, Any]:

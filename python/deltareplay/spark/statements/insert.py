@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -124,7 +124,7 @@ class Insert(SharedStatement):
             self._replace(spark, snapshot, target)
             return empty_frame(spark)
         constants = _constants(self, target)
-        _check_listed(self.columns or (), target)
+        _check_listed(self.columns or (), target, settings.name_key(spark))
         columns = self.columns or [field.name for field in target.fields]
         names = [column for column in columns if self.columns or column not in constants]
         rows = self._rows(spark, names, target)
@@ -250,10 +250,10 @@ def _other_alias(condition: str, aliases: Sequence[str]) -> str | None:
     return others[0] if len(others) == 1 else None
 
 
-def _check_listed(columns: Sequence[str], target: TargetTable) -> None:
+def _check_listed(columns: Sequence[str], target: TargetTable, key: Callable[[str], str]) -> None:
     """Check that the table has the listed columns; as in delta-spark, a list adds none."""
-    keys = {field.key for field in target.fields}
-    unknown = [name for name in columns if name.lower() not in keys]
+    keys = {key(field.name) for field in target.fields}
+    unknown = [name for name in columns if key(name) not in keys]
     if unknown:
         raise InvalidArgumentError(
             f"the table has no column {', '.join(unknown)}: leave it out of the list, or use BY "

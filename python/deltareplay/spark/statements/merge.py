@@ -13,6 +13,7 @@ from deltareplay.spark.dml.merge.clauses import Clause
 from deltareplay.spark.dml.merge.execution import MergeArguments, execute
 from deltareplay.spark.dml.merge.repeatability import MergeSource
 from deltareplay.spark.query import queries
+from deltareplay.spark.session import settings
 from deltareplay.spark.statements.statement import RowStatement
 from deltareplay.spark.syntax.parser import Parser
 
@@ -124,10 +125,11 @@ class Merge(RowStatement):
         )
         if self.source.alias is not None:
             source = source.alias(self.source.alias)
+        key = settings.name_key(spark)
         clauses = [
             clause
             if clause.values is None
-            else replace(clause, values=without_alias(clause.values, self.qualifier))
+            else replace(clause, values=without_alias(clause.values, self.qualifier, key))
             for clause in self.clauses
         ]
         arguments = MergeArguments(

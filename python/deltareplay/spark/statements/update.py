@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from deltareplay.spark.delta_table import results
 from deltareplay.spark.dml.assignments import without_alias
 from deltareplay.spark.dml.update import update
+from deltareplay.spark.session import settings
 from deltareplay.spark.statements.statement import RowStatement
 from deltareplay.spark.syntax.parser import Parser
 
@@ -33,6 +34,6 @@ class Update(RowStatement):
         self.where = parser.until() if parser.takes("WHERE") else None
 
     def change(self, spark: SparkSession, table: Table) -> DataFrame:
-        values = without_alias(self.values, self.qualifier)
+        values = without_alias(self.values, self.qualifier, settings.name_key(spark))
         commit = update(spark, table, self.where, values, target_alias=self.qualifier)
         return results.affected(spark, commit.metrics, "numUpdatedRows")

@@ -22,6 +22,7 @@ from deltareplay.spark.dml.statement import (
 from deltareplay.spark.scan import hidden_columns
 from deltareplay.spark.schema.alignment import MERGING, lacking, untyped, widened
 from deltareplay.spark.schema.fields import spark_type
+from deltareplay.spark.session import settings
 from deltareplay.spark.syntax import names
 from deltareplay.spark.writing import identity_columns, log_expressions
 from deltareplay.spark.writing.table_rows import default
@@ -213,17 +214,19 @@ class JoinedColumns:
         check_field = (
             identity_columns.refuse_inserted if inserts else identity_columns.refuse_updated
         )
-        sources = {other.key: (other, copy) for other, copy in self.source}
+        key = settings.name_key(spark)
+        sources = {key(other.name): (other, copy) for other, copy in self.source}
+        source_keys = {other.key for other, _ in self.source}
         values: dict[tuple[str, ...], Column] = {}
         for field in self.written_fields:
-            other, copy = sources.get(field.key, (None, ""))
+            other, copy = sources.get(key(field.name), (None, ""))
             if other is not None:
                 check_field(field)
                 value = sf.col(copy)
                 if evolves and clause.then == "update":
                     value = _completed(value, other.type, self.old(field), field.type)
                 values[(field.name,)] = value
-            elif not evolves and not _is_computed(field):
+            elif field.key in source_keys or not (evolves or _is_computed(field)):
                 raise InvalidArgumentError(
                     f"the source has no column {field.name}, which a clause for all columns "
                     f"sets: name the columns, or evolve the schema by {MERGING}",
