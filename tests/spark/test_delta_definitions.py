@@ -244,6 +244,17 @@ def test_refuses_invalid_definitions(spark: Any, case: str) -> None:
         assert type(caught.value).__name__ == "ParseException"
 
 
+@pytest.mark.parametrize("value", ["nope + 1", "1L", "g2", "CAST(rand() AS INT)", "max(a)"])
+def test_refuses_invalid_generated_columns(spark: Any, tmp_path: Path, value: str) -> None:
+    """As in ``CREATE TABLE``, and by delta-spark 4.4."""
+    builder = DeltaTable.create(spark).location(str(tmp_path / "t")).addColumn("a", "int")
+    builder = builder.addColumn("g2", "int", generatedAlwaysAs="a + 1")
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        builder.addColumn("g", "int", generatedAlwaysAs=value).execute()
+    assert caught.value.code == "definition.generated"
+    assert not dr.is_table(tmp_path / "t")
+
+
 def test_geospatial_types_are_refused(spark: Any, tmp_path: Path) -> None:
     builder = DeltaTable.create(spark).location(str(tmp_path / "t"))
     with pytest.raises(dr.UnsupportedFeatureError, match="geospatial"):

@@ -11,7 +11,7 @@ from deltareplay._support.uris import is_name, without_secrets
 from deltareplay._table.table import WriteLocation
 from deltareplay.exceptions import InvalidArgumentError, TableNotFoundError
 from deltareplay.spark.catalog import lookup, registration
-from deltareplay.spark.definition import as_select
+from deltareplay.spark.definition import as_select, column_expressions
 from deltareplay.spark.session import settings
 from deltareplay.spark.syntax import names
 from deltareplay.spark.writing import default_properties
@@ -134,7 +134,8 @@ def execute(spark: SparkSession, definition: Definition) -> tuple[Table, str | N
     Raises:
         InvalidArgumentError: There is neither a name nor a path, or the name has another path
             (``definition.place``); there is a table already, by this name or at the catalog's
-            path for it (``table.exists``); or as by ``create_table``.
+            path for it (``table.exists``); or as by ``create_table`` or
+            ``column_expressions.check``.
         TableNotFoundError: There is no table to replace (``name.not_delta``, or
             ``table.not_found`` at a path); or, for a new name, there is no such schema, or it has
             no location (``name.schema``).
@@ -210,6 +211,7 @@ def _create(spark: SparkSession, location: WriteLocation, definition: Definition
             mode=_MODES[definition.mode],
         )
         return location.table
+    column_expressions.check(spark, definition.columns)
     columns = schema_json(definition.columns)
     location.table.native.create(
         columns,

@@ -215,8 +215,8 @@ class DeltaTableBuilder(Generic[_Opened]):
             InvalidArgumentError: Neither name nor path is set (``definition.place``); there is a
                 table already (``table.exists``); a column (``schema.duplicate_column``,
                 ``transaction.column_name``), a property (``properties.unknown``,
-                ``properties.value``) or a partition column (``transaction.partition_columns``) is
-                invalid.
+                ``properties.value``), a partition column (``transaction.partition_columns``) or a
+                generated value (``definition.generated``) is invalid.
             TableNotFoundError: There is no table to replace (``table.not_found`` at a path,
                 ``name.not_delta`` for a name).
             UnsupportedFeatureError: The catalog cannot take the name (``spark.no_delta``): see

@@ -12,7 +12,6 @@ from deltareplay._snapshot.clustering import clustering_columns
 from deltareplay._support.uris import without_secrets
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.catalog import lookup, registration
-from deltareplay.spark.definition import column_expressions
 from deltareplay.spark.definition import definition as definitions
 from deltareplay.spark.definition.definition import Definition, Mode
 from deltareplay.spark.schema.frames import empty_frame
@@ -158,11 +157,9 @@ class CreateTable(Statement):
             InvalidArgumentError: As by ``definition.create``; ``definition.columns``: a replacing
                 statement has no columns; ``definition.default``: a column has a default, and the
                 table does not have the feature for defaults; ``definition.differs``: the existing
-                table at the location has another definition; or as by
-                ``column_expressions.check``.
+                table at the location has another definition.
             TableNotFoundError: As by ``definition.create``.
-            UnsupportedFeatureError: ``spark.too_old``; or as by ``definition.create`` or
-                ``column_expressions.check``.
+            UnsupportedFeatureError: ``spark.too_old``; or as by ``definition.create``.
         """
         if self.only_registers and lookup.at_path(str(self.location)).native.exists():
             return spark.sql(self.text)
@@ -182,7 +179,6 @@ class CreateTable(Statement):
                 code="definition.default",
             )
         columns = [definitions.column(**vars(column)) for column in self.columns]
-        column_expressions.check(spark, columns)
         existing = None if entry.exists or entry.is_path else _at_location(self)
         if existing is not None:
             _check_matches(existing, self, columns)
