@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from deltareplay._support.uris import without_secrets
@@ -23,7 +22,7 @@ from deltareplay.spark.dml.update import update
 from deltareplay.spark.maintenance.convert import convert
 from deltareplay.spark.maintenance.detail import detail
 from deltareplay.spark.maintenance.history import history
-from deltareplay.spark.maintenance.vacuum import vacuum
+from deltareplay.spark.maintenance.vacuum import retention_of, vacuum
 from deltareplay.spark.scan.read import read
 from deltareplay.spark.schema.frames import empty_frame
 from deltareplay.spark.session import capabilities, settings
@@ -181,11 +180,11 @@ class DeltaTable:
             A DataFrame without rows and columns.
 
         Raises:
-            InvalidArgumentError: The period is too short (``vacuum.retention``).
+            InvalidArgumentError: The period is invalid or too short (``vacuum.retention``).
 
         >>> orders.vacuum(168)  # doctest: +SKIP
         """
-        retention = None if retentionHours is None else timedelta(hours=float(retentionHours))
+        retention = None if retentionHours is None else retention_of(float(retentionHours))
         force = not settings.checks_retention(self._spark)
         vacuum(self._spark, self._table, retention=retention, dry_run=False, force=force)
         return empty_frame(self._spark)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from deltareplay.spark.delta_table import results
 from deltareplay.spark.maintenance.detail import location
-from deltareplay.spark.maintenance.vacuum import vacuum
+from deltareplay.spark.maintenance.vacuum import retention_of, vacuum
 from deltareplay.spark.session import settings
 from deltareplay.spark.statements.statement import Statement
 from deltareplay.spark.syntax.parser import Parser
@@ -47,7 +46,7 @@ class Vacuum(Statement):
         vacuumed = vacuum(
             spark,
             table,
-            retention=None if self.hours is None else timedelta(hours=self.hours),
+            retention=None if self.hours is None else retention_of(self.hours),
             lite=self.lite,
             dry_run=self.dry_run,
             force=not settings.checks_retention(spark),
