@@ -73,6 +73,21 @@ fn a_shorter_retention_requires_force() {
 
     let refused = plan(&log.0, &log.newest(), in_days(10), &options).unwrap_err();
     assert_eq!(refused.code(), "vacuum.retention");
+    let half_an_hour = VacuumOptions {
+        retention: Some(MILLIS_PER_DAY / 48),
+        ..FULL
+    };
+    let refused = plan(&log.0, &log.newest(), in_days(10), &half_an_hour).unwrap_err();
+    assert!(
+        refused
+            .to_string()
+            .contains("retention of 0.5 hours is shorter"),
+        "{refused}"
+    );
+    assert!(
+        refused.to_string().contains("Duration, 168 hours"),
+        "{refused}"
+    );
     let forced = VacuumOptions {
         force: true,
         ..options

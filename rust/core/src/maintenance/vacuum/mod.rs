@@ -185,8 +185,9 @@ fn old_directories(source: &Source, visible: &VisibleNames, cutoff: i64) -> Resu
     Ok(innermost_first.map(|directory| directory.path).collect())
 }
 
-fn hours(milliseconds: i64) -> i64 {
-    milliseconds / (60 * 60 * 1000)
+/// A period in hours, which may be a fraction.
+fn hours(milliseconds: i64) -> f64 {
+    milliseconds as f64 / (60.0 * 60.0 * 1000.0)
 }
 
 /// The names that a vacuum lists: those that begin with `_` or `.` are hidden, except for change data files,
