@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.definition import definition
 from deltareplay.spark.definition.definition import Definition
+from deltareplay.spark.session import capabilities
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,6 +57,7 @@ class DeltaTableBuilder(Generic[_Opened]):
         opened: Callable[[SparkSession, Table, None, str | None], _Opened],
     ) -> None:
         """Use ``DeltaTable.create`` and its siblings instead."""
+        capabilities.require_spark_4(spark, "creating a table")
         self._spark = spark
         self._definition = Definition(mode)
         self._opened = opened
