@@ -75,8 +75,9 @@ fn check_type(name: &str, actual: &DataType, expected: &DataType) -> Result<()> 
     Err(Error::corrupt("checkpoint.columns", message))
 }
 
-/// Returns the schema for decoding: strings and bytes, which some writers do not annotate as strings, as string
-/// views, except in typed structs, which keep their types; and 96-bit timestamps in microseconds, since distant dates overflow in nanoseconds.
+/// Returns the schema for decoding: strings, and bytes that the writer did not annotate as strings, as string
+/// views, except in typed structs, which keep their types; and 96-bit timestamps in microseconds, since distant
+/// dates overflow in nanoseconds.
 pub(super) fn reading_schema(plain: &Schema, parquet: &SchemaDescriptor) -> Schema {
     let int96_leaves: Vec<&[String]> = parquet
         .columns()
