@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 
+import pyarrow as pa
 import pytest
 
+import deltareplay as dr
 from deltareplay.exceptions import StorageError
 from deltareplay.spark.writing import staged_write
 
@@ -21,3 +24,14 @@ def test_a_file_of_another_program_is_an_error(monkeypatch: pytest.MonkeyPatch, 
     with pytest.raises(StorageError, match="another program") as raised:
         write._files(["p"], {})
     assert raised.value.code == "write.uncommitted_files"
+
+
+def test_files_of_a_batch_that_was_committed_before_are_discarded(tmp_path: Path) -> None:
+    table = dr.create_table(tmp_path / "t", pa.schema([("id", pa.int64())]))
+    first, second = (table.transaction(operation="STREAMING UPDATE") for _ in range(2))
+    for transaction in (first, second):
+        assert not transaction.set_transaction("stream", 7)
+    discarded: list[int] = []
+    assert staged_write.commit_or_discard(first, lambda: discarded.append(1)) == 1
+    assert staged_write.commit_or_discard(second, lambda: discarded.append(2)) is None
+    assert discarded == [2]

@@ -127,7 +127,7 @@ class FileRows:
 
 
 def _partition_string(column: Column, field: Field) -> Column:
-    """Return a partition value as the string in the log.
+    """Return a partition value as the string in the log; ``_PREFIX`` is removed after the write.
 
     Source: Delta protocol, "Partition Value Serialization".
     """
@@ -427,14 +427,20 @@ def commit_or_discard(transaction: Transaction, discard: Callable[[], None]) -> 
     Args:
         transaction: The transaction to commit.
         discard: Deletes the written files.
+
+    Returns:
+        The version; None if the application had committed its batch before.
     """
     try:
-        return transaction.commit()
+        version = transaction.commit()
     except CommitStateUnknownError:
         raise
     except DeltaReplayError:  # not after others, such as Ctrl-C: the commit may exist
         discard()
         raise
+    if version is None:
+        discard()
+    return version
 
 
 def commit_rows(
@@ -446,7 +452,9 @@ def commit_rows(
     stage_others: Callable[[pa.Table], Mapping[str, int]],
     root: str | None = None,
 ) -> WrittenVersion:
-    """Write the rows and commit them with the staged actions; no files remain if that fails.
+    """Write the rows and commit them with the staged actions.
+
+    The written files are deleted if it is certain that nothing was committed.
 
     Args:
         spark: The session.
@@ -459,13 +467,15 @@ def commit_rows(
         root: The table's Hadoop path, if it is not its URI.
 
     Returns:
-        The version, which is None if there was nothing to commit, and the metrics.
+        The version, which is None if there was nothing to commit, or if the application had
+        committed its batch before; and the metrics.
 
     Raises:
         InvalidArgumentError: ``write.constraint``: a row breaks a constraint.
         StorageError: As by ``StagedWrite.write``; or ``rows.vacuumed``: a vacuum deleted files of
             this write.
         CommitConflictError: Another writer's commit conflicts.
+        CommitStateUnknownError: It is unknown whether the commit exists; the files remain.
     """
     staged = StagedWrite(spark, target, uuid.uuid4().hex, root)
     try:
