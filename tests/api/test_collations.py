@@ -119,7 +119,7 @@ def test_the_binary_collation_is_compared(tmp_path: Path) -> None:
 
 
 def test_other_engines_compare_bytes(tmp_path: Path) -> None:
-    """Conditions on them are not pushed into the scan, and are evaluated by the libraries."""
+    """Conditions on collated columns are not pushed into the scan: the libraries evaluate them."""
     snapshot = write(tmp_path, "spark.UTF8_LCASE").snapshot()
     rows = snapshot.dataset().to_table(filter=(pds.field("s") == "A") & (pds.field("v") > 0))
     assert rows["v"].to_pylist() == [1]

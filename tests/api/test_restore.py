@@ -92,8 +92,8 @@ def test_schema_and_properties_are_restored(tmp_path: Path) -> None:
     assert after.schema == before.schema
 
 
-def test_high_water_marks_never_decrease(tmp_path: Path) -> None:
-    """Those of the protocol, of in-commit timestamps, and of row ids."""
+def test_protocol_timestamps_and_row_ids_are_not_reverted(tmp_path: Path) -> None:
+    """The protocol keeps its features, in-commit timestamps stay on, and row ids are not reused."""
     table = created(tmp_path, **{"delta.enableRowTracking": "true"})
     append(table, "a", 1, 2)
     table.set_properties({"delta.enableInCommitTimestamps": "true"})

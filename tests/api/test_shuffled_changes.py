@@ -60,7 +60,7 @@ def test_events_without_the_columns_of_a_step_are_refused(rows: dr.Table) -> Non
     refused(lambda: steps.outcomes(row_events.drop_columns(["row"])))
     row = row_events["row"]
     nulls = row_events.set_column(8, "row", pa.nulls(len(row), row.type))
-    refused(lambda: steps.outcomes(nulls))
+    assert "a column is not" in refused(lambda: steps.outcomes(nulls))
 
 
 @pytest.mark.parametrize("column", ["piece", "commit"])

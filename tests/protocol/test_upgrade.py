@@ -38,6 +38,7 @@ def test_protocols_of_new_tables(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(
     "case",
+    # protocol versions as properties are refused: see the last test
     [case for case in RECORDED["upgrades"] if "delta.minWriterVersion" not in case["properties"]],
     ids=case_id,
 )
@@ -52,6 +53,7 @@ def test_upgraded_protocols(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(
     "case",
+    # checkpointProtection is added by Table.drop_feature, not by without_feature
     [case for case in RECORDED["drops"] if "checkpointProtection" not in str(case.get("to"))],
     ids=lambda case: case["feature"],
 )

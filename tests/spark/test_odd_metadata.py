@@ -177,7 +177,7 @@ def test_reads_reject_reserved_column_names(
 
 
 def test_an_identity_column_may_have_any_name(spark: Any, tmp_path: Path) -> None:
-    """The write itself counts its ``rows``."""
+    """Even ``rows``, the name under which the write observes the number of its rows."""
     log = logs.LogBuilder(tmp_path)
     identity = {**IDENTITY, "delta.identity.start": 100}
     fields = [

@@ -36,7 +36,7 @@ def bodies(table: dr.Table, version: int, kind: str) -> list[dict[str, Any]]:
 
 
 def partitioned(root: Path, **configuration: str) -> dr.Table:
-    """Write two days with two files each, ``1a``, ``1b``, ``2a`` and ``2b``."""
+    """Log two files for each of two days, ``1a``, ``1b``, ``2a`` and ``2b``; no data is written."""
     log = logs.LogBuilder(root)
     log.create(
         logs.schema(id="long", day="date"), partition_columns=["day"], configuration=configuration
@@ -52,7 +52,7 @@ def partitioned(root: Path, **configuration: str) -> dr.Table:
 
 
 def unpartitioned(root: Path, **options: Any) -> dr.Table:
-    """Write files ``a`` and ``b`` in a table without partitions; without deltareplay."""
+    """Log the files ``a`` and ``b`` of a table without partitions; no data is written."""
     log = logs.LogBuilder(root)
     log.create(logs.schema(id="long"), **options)
     log.commit(*(logs.add(name, stats=logs.stats(3)) for name in "ab"))

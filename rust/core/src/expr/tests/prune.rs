@@ -1,4 +1,4 @@
-//! Predicates on bounds, case by case: exactly the units that must be kept.
+//! Predicates on bounds, case by case: the units that are kept, some of which cannot match.
 
 use std::sync::Arc;
 

@@ -33,9 +33,9 @@ const FILE_EXECUTIONS: u64 = 5_000;
 const MAX_BYTES: usize = 32 << 10;
 /// The maximum number of seeds of a target.
 const MAX_SEEDS: usize = 4096;
-/// The maximum time for an input of that size, even on a busy machine.
+/// The maximum time for an input of at most [`MAX_BYTES`], even on a busy machine.
 const MAX_TIME: Duration = Duration::from_secs(5);
-/// Numbers at the boundaries of types.
+/// Numbers at the boundaries of types, and a cookie.
 const BOUNDARIES: [u64; 12] = [
     0,
     1,
@@ -48,7 +48,7 @@ const BOUNDARIES: [u64; 12] = [
     0xFFFF_FFFF,
     0x7FFF_FFFF_FFFF_FFFF,
     u64::MAX,
-    12_347,
+    12_347, // of a Roaring bitmap with runs; one less is that of a bitmap without
 ];
 
 macro_rules! fuzzed {
