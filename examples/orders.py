@@ -36,7 +36,7 @@ APPLICATION = "orders-to-silver"
 
 
 def main(root: Path, spark: SparkSession) -> list[dict[str, Any]]:
-    """Run all days, the second one twice, and return the report of the last."""
+    """Run all days, then the second one again, and return the report of the third."""
     dr_spark.register(spark)
     bronze, silver = root / "bronze", root / "silver"
     prepare(spark, bronze, silver)

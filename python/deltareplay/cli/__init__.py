@@ -15,8 +15,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: The arguments after ``deltareplay``; by default those of the process.
 
     Returns:
-        0 for success, 1 for findings, 2 for wrong use, 3 if the table cannot be read or the output
-        cannot be written, 130 after Ctrl-C.
+        0 for success, 1 for findings, 2 for wrong use, 3 if the table cannot be read, the commit
+        failed or the output cannot be written, 130 after Ctrl-C.
 
     >>> main(["count", table.uri + "/nothing"])
     3

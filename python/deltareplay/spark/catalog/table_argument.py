@@ -27,10 +27,11 @@ _NAME = re.compile(r"[^/\\:~.]+(\.[^/\\:~.]+){0,2}|(.+\.)?`.+`(\..+)?")
 def resolved(spark: SparkSession, table: TableLike) -> TableLike:
     """Look up the table of a name in the session's catalog; return any other argument as it is.
 
-    A relative path to an existing table takes precedence over the name. Works without Delta's jar.
+    A relative path to an existing table takes precedence over the name. A name that the catalog
+    lacks is returned as it is, too: as a relative path. Works without Delta's jar.
 
     Raises:
-        TableNotFoundError: ``name.not_delta``: the name is not that of a Delta table.
+        TableNotFoundError: ``name.not_delta``: the catalog has the name, but not as a Delta table.
     """
     parts = name_parts(table)
     if parts is None:
@@ -84,8 +85,8 @@ def snapshot_at(
     A path may end with the version or time, as in ``/path@v7``, unless a table has the whole path.
 
     Raises:
-        InvalidArgumentError: ``argument.version``: a snapshot, or a path with a version or time,
-            was passed together with another one.
+        InvalidArgumentError: ``argument.version``: ``version`` or ``timestamp`` was passed with a
+            snapshot, or with a path that ends with a version or time.
         TableNotFoundError: As by ``resolved``; or there is no table at the path.
         VersionNotFoundError: The table does not have the version.
     """

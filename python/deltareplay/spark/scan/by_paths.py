@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 #: Characters that Java's ``URI`` does not encode in a path, besides ASCII letters and digits.
 _LEGAL = "/,;:$&+=@!~*'()_-."
 
-#: Names that Spark's ``HadoopFSUtils.shouldFilterOutPathName`` leaves out; ``=`` exempts only those
-#: with an underscore.
+#: Names that Spark's ``HadoopFSUtils.shouldFilterOutPathName`` leaves out; ``=`` exempts names that
+#: begin with an underscore, and no others.
 _HIDDEN = r"/(\.[^/]*|_[^/=]*|[^/]*\._COPYING_)$"
 
 

@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use super::columns::{not_a_container, position};
+use super::columns::{no_such_part, position};
 use crate::error::{Error, Result};
 use crate::spec::Metadata;
 use crate::spec::column_path::{
@@ -178,7 +178,7 @@ fn leaf<'a>(schema: &'a StructType, column: &str) -> Result<(Vec<String>, &'a Da
         let fields = match current {
             None => schema,
             Some(DataType::Struct(parts)) => parts,
-            Some(_) => return Err(not_a_container(&name)),
+            Some(_) => return Err(no_such_part(&name)),
         };
         if let Some(field) = fields.fields().get(position(fields, &name)?) {
             path.push(field.name.clone());

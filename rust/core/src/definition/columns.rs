@@ -142,6 +142,7 @@ pub fn rename_column(old: &Metadata, path: &[String], new_name: &str) -> Result<
 /// As [`rename_column`]; `alter.column` for a partition column, for the last field of a struct, and for the
 /// last column that is stored in files.
 pub fn drop_columns(old: &Metadata, paths: &[Vec<String>]) -> Result<Metadata> {
+    // all against the old schema first: the order of the columns must not matter
     for path in paths {
         mapped_column(old, path)?;
     }
@@ -210,12 +211,12 @@ fn part_of(data_type: &DataType, step: &str) -> Result<StructField> {
     let (data_type, nullable) = match (data_type, step) {
         (DataType::Struct(fields), name) => {
             let field = fields.fields().get(position(fields, name)?);
-            return field.cloned().ok_or_else(|| not_a_container(name));
+            return field.cloned().ok_or_else(|| no_such_part(name));
         }
         (DataType::Array(array), "element") => (&array.element_type, array.contains_null),
         (DataType::Map(map), "key") => (&map.key_type, false),
         (DataType::Map(map), "value") => (&map.value_type, map.value_contains_null),
-        (_, step) => return Err(not_a_container(step)),
+        (_, step) => return Err(no_such_part(step)),
     };
     Ok(StructField {
         name: step.to_owned(),
@@ -245,7 +246,7 @@ pub fn position(fields: &StructType, name: &str) -> Result<usize> {
 }
 
 /// Returns the error for a path step that does not exist.
-pub fn not_a_container(step: &str) -> Error {
+pub fn no_such_part(step: &str) -> Error {
     refused(format!(
         "there is nothing named {} in this column: structs have fields, arrays `element`, maps `key` and \
          `value`",
@@ -314,7 +315,7 @@ fn change_fields_in(
             value_type: change_fields_in(&map.value_type, rest, change)?,
             ..(**map).clone()
         })),
-        (_, Some((step, _))) => return Err(not_a_container(step)),
+        (_, Some((step, _))) => return Err(no_such_part(step)),
         (_, None) => return Err(refused("only structs have fields".to_owned())),
     })
 }

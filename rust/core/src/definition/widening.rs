@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use super::columns::{not_a_container, position, refuse_if_referenced};
+use super::columns::{no_such_part, position, refuse_if_referenced};
 use crate::error::{Error, Result};
 use crate::spec::Metadata;
 use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType};
@@ -91,8 +91,9 @@ fn widen_type(
         };
         if !is_wider {
             let (from, to) = &names;
-            let message =
-                format!("{from} cannot be widened to {to}: existing files could not be read");
+            let message = format!(
+                "{from} cannot be widened to {to}: the Delta protocol does not allow this change"
+            );
             return Err(Error::invalid("alter.type_widening", message));
         }
         *from = to.clone();
@@ -111,7 +112,7 @@ fn widen_type(
         (DataType::Array(array), "element") => ("element", &mut array.element_type),
         (DataType::Map(map), "key") => ("key", &mut map.key_type),
         (DataType::Map(map), "value") => ("value", &mut map.value_type),
-        (_, name) => return Err(not_a_container(name)),
+        (_, name) => return Err(no_such_part(name)),
     };
     field_path.push(step);
     widen_type(inner, rest, to, is_allowed, field_path)

@@ -49,7 +49,8 @@ impl ReplayCache {
         Arc::clone(&self.lock().segment)
     }
 
-    /// Replaces a segment with an unreadable file by another one of the same version, with its state.
+    /// Replaces a segment that has an unreadable file. The new segment is of the same version; `state` is its
+    /// state.
     pub(super) fn replace_segment(&self, segment: LogSegment, state: Option<LogState>) {
         let mut cached = self.lock();
         cached.segment = Arc::new(segment);

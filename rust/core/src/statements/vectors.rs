@@ -19,8 +19,8 @@ const WINDOW: usize = 256;
 /// A file of vectors is closed at this size in bytes.
 const FILE_BYTES: usize = 2 << 20;
 
-/// Writes deletion vectors for the marked rows of these files, and deletes the new files if anything fails.
-/// Also returns the new files, for the transaction.
+/// Writes deletion vectors for the marked rows of these data files; returns their descriptors, in the order of
+/// `files`, and the files of vectors, for the transaction. If anything fails, the files of vectors are deleted.
 ///
 /// # Errors
 ///
@@ -34,7 +34,7 @@ pub fn write_vectors(
 ) -> Result<(Vec<DeletionVectorDescriptor>, Vec<StagedFile>)> {
     let mut written = WrittenFiles::new(source);
     let mut descriptors = Vec::with_capacity(files.len());
-    let mut container = new_vector_file();
+    let mut vector_file = new_vector_file();
     for window in files.chunks(WINDOW) {
         let old: Vec<_> = window.iter().filter_map(|(_, old)| old.clone()).collect();
         let mut loaded = load(&source.storage, &source.resolver, &old).into_iter();
@@ -43,16 +43,16 @@ pub fn write_vectors(
                 Error::invalid("rows.marks", format!("the file {file} has no marked rows"))
             })?;
             descriptors.push(match old.as_ref().and_then(|_| loaded.next()) {
-                Some(old) => container.push(&old?.union(rows)?)?,
-                None => container.push(rows)?,
+                Some(old) => vector_file.push(&old?.union(rows)?)?,
+                None => vector_file.push(rows)?,
             });
-            if container.len() >= FILE_BYTES {
-                let full = std::mem::replace(&mut container, new_vector_file());
+            if vector_file.len() >= FILE_BYTES {
+                let full = std::mem::replace(&mut vector_file, new_vector_file());
                 put_vector_file(&mut written, full, durable)?;
             }
         }
     }
-    put_vector_file(&mut written, container, durable)?;
+    put_vector_file(&mut written, vector_file, durable)?;
     let staged = written.files().to_vec();
     written.keep();
     Ok((descriptors, staged))
@@ -65,12 +65,12 @@ pub(super) fn new_vector_file() -> FileBuilder {
 /// Writes a file of deletion vectors, unless it is empty.
 pub(super) fn put_vector_file(
     written: &mut WrittenFiles,
-    container: FileBuilder,
+    vector_file: FileBuilder,
     durable: bool,
 ) -> Result<()> {
-    if container.is_empty() {
+    if vector_file.is_empty() {
         return Ok(());
     }
-    let path = container.relative_path()?;
-    written.put(path, &container.finish(), durable)
+    let path = vector_file.relative_path()?;
+    written.put(path, &vector_file.finish(), durable)
 }

@@ -33,8 +33,8 @@ pub struct Bounds {
     pub min: Option<ArrayRef>,
     /// Greater than or equal to every value that is not null and, unless `covers_nan`, not `NaN`.
     pub max: Option<ArrayRef>,
-    /// An upper bound on the number of nulls: 0 means that there are none, and `num_rows` that there may be
-    /// nothing else. Both counts may include deleted rows.
+    /// The number of nulls: 0 means that there are none, `num_rows` that there is nothing else, and any other
+    /// number that there may be both nulls and values. Both counts may include deleted rows.
     pub null_count: Option<Int64Array>,
     /// The number of rows.
     pub num_rows: Option<Int64Array>,

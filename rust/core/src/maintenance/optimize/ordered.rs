@@ -31,8 +31,8 @@ use crate::write::{DataWriter, WrittenFiles};
 
 /// Bytes of a part that is sorted in memory.
 const PART_BYTES: u64 = 256 << 20;
-/// Bytes of the pieces that a larger part is divided into.
-const PIECE_BYTES: u64 = 96 << 20;
+/// Bytes of the subparts that a larger part is divided into.
+const SUBPART_BYTES: u64 = 96 << 20;
 /// Row positions that are sampled for such a division.
 const SAMPLED_POSITIONS: usize = 1 << 20;
 
@@ -83,23 +83,26 @@ impl OrderedFile<'_> {
         if bytes <= PART_BYTES {
             return self.write_sorted(spilled, part);
         }
-        let cuts = self.cuts(spilled, part, bytes.div_ceil(PIECE_BYTES))?;
+        let cuts = self.cuts(spilled, part, bytes.div_ceil(SUBPART_BYTES))?;
         let (Some(first), true) = (spilled.first(), cuts.first() != cuts.last()) else {
-            return self.write_sorted(spilled, part); // all rows have the same position
+            return self.write_sorted(spilled, part); // the sample has too few distinct positions
         };
         let path = match first.path.rsplit_once('/') {
             Some((directory, _)) => format!("{directory}/{}", new_id()),
             None => new_id(),
         };
         let divided = self.divide(spilled, part, &cuts, path.clone());
-        let written = divided.and_then(|pieces| {
-            let pieces = [pieces];
-            (0..=cuts.len()).try_for_each(|piece| match bytes_of(&pieces, piece) {
-                smaller if smaller < bytes => self.write(&pieces, piece),
-                _ => self.write_sorted(&pieces, piece),
+        let written = divided.and_then(|file| {
+            let spilled = [file];
+            (0..=cuts.len()).try_for_each(|subpart| {
+                if bytes_of(&spilled, subpart) < bytes {
+                    self.write(&spilled, subpart)
+                } else {
+                    self.write_sorted(&spilled, subpart) // another division would not end
+                }
             })
         });
-        let _ = self.storage.delete(&[&path]); // an error of the write counts more
+        let _ = self.storage.delete(&[&path]); // a file that is left over is deleted with its directory
         written
     }
 
@@ -116,8 +119,8 @@ impl OrderedFile<'_> {
         })
     }
 
-    /// Returns the positions at which the pieces of a part begin, except the first.
-    fn cuts(&self, spilled: &[SpilledFile], part: usize, pieces: u64) -> Result<Vec<u64>> {
+    /// Returns the positions at which the subparts of a part begin, except the first.
+    fn cuts(&self, spilled: &[SpilledFile], part: usize, subparts: u64) -> Result<Vec<u64>> {
         let mut sample: Vec<u64> = Vec::new();
         let (mut every, mut next) = (1, 0);
         for chunk in batches(self.storage, spilled, part) {
@@ -139,11 +142,11 @@ impl OrderedFile<'_> {
             }
         }
         sample.sort_unstable();
-        let pieces = usize::try_from(pieces).unwrap_or(usize::MAX);
-        Ok(even_cuts(&sample, pieces.min(sample.len()), 0))
+        let subparts = usize::try_from(subparts).unwrap_or(usize::MAX);
+        Ok(even_cuts(&sample, subparts.min(sample.len()), 0))
     }
 
-    /// Rewrites the rows of a part to a temporary file of their own, piece by piece.
+    /// Rewrites the rows of a part to a temporary file of their own, grouped by subpart.
     fn divide(
         &self,
         spilled: &[SpilledFile],
@@ -152,9 +155,9 @@ impl OrderedFile<'_> {
         path: String,
     ) -> Result<SpilledFile> {
         let divide = |rows: RecordBatch| -> Result<RowsWithParts> {
-            let piece = |position: &u64| cuts.partition_point(|cut| cut <= position);
-            let pieces = positions(&rows)?.iter().map(piece).collect();
-            Ok((rows, pieces))
+            let subpart = |position: &u64| cuts.partition_point(|cut| cut <= position);
+            let subparts = positions(&rows)?.iter().map(subpart).collect();
+            Ok((rows, subparts))
         };
         let rows = batches(self.storage, spilled, part).flat_map(|chunk| match chunk {
             Ok(chunk) => chunk.into_iter().map(divide).collect::<Vec<_>>(),
@@ -203,7 +206,8 @@ fn positions(rows: &RecordBatch) -> Result<&ScalarBuffer<u64>> {
     })
 }
 
-/// Returns the rows of all batches in the order of their positions.
+/// Returns the rows of all batches in order: by the values of the only column, or by position without its
+/// random bits.
 fn in_order(order: &SampledOrder, batches: &[RecordBatch]) -> Result<Vec<Row>> {
     let numbered = || batches.iter().enumerate();
     let Some(path) = order.only_column() else {
