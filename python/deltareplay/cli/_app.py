@@ -23,7 +23,7 @@ Examples:
 
   deltareplay verify demo/orders || echo "something is wrong"
 
-Exit codes: 0 right, 1 findings, 2 wrong use, 3 the table cannot be read or the output not written.
+Exit codes: 0 right, 1 findings, 2 wrong use, 3 the read, the commit or the output failed.
 """
 
 #: The environment variable that a shell sets to request completions.

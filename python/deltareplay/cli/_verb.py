@@ -60,14 +60,14 @@ _CLOCK = re.compile(r"\b(now|curdate|current_date|current_timestamp)\b", re.IGNO
 SCREEN_ROWS = 50
 
 
-def _longest(limit: int | None) -> int | None:
-    """Return a limit that an iterator takes: more than it can count is no limit."""
+def _bounded(limit: int | None) -> int | None:
+    """Return the limit, at most the greatest number that ``itertools.islice`` takes."""
     return None if limit is None else min(limit, sys.maxsize)
 
 
 def limit_option(description: str) -> Any:
     """Return the option ``--limit`` of a verb."""
-    return typer.Option("--limit", "-n", min=0, callback=_longest, help=description)
+    return typer.Option("--limit", "-n", min=0, callback=_bounded, help=description)
 
 
 Limit = Annotated[
@@ -265,7 +265,7 @@ def _run(
             for name, value in own.items():
                 if isinstance(value, float) and not math.isfinite(value):
                     option = name.replace("_", "-")
-                    raise typer.BadParameter(f"--{option} is {value}, which is no number")
+                    raise typer.BadParameter(f"--{option} is {value}: pass a finite number")
             for name in own.keys() & {"filter", "where"}:
                 own[name] = with_fixed_time(own[name])
             return function(request, **own) or 0
