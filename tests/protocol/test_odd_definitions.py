@@ -13,13 +13,17 @@ import deltareplay as dr
 SCHEMA = logs.schema(id="long", BIRTH="integer")
 
 
-def table_of(path: Path, protocol: dict[str, Any], partition_columns: list[str]) -> dr.Table:
+def log_of(path: Path, protocol: dict[str, Any], partition_columns: list[str]) -> logs.LogBuilder:
     log = logs.LogBuilder(path)
     values = dict.fromkeys(partition_columns, "1")
     add = data.write(path, "f.parquet", {"id": [0]}, partition_values=values)
     action = {"protocol": protocol}
     log.create(SCHEMA, add, protocol_action=action, partition_columns=partition_columns)
-    return dr.Table(log.uri)
+    return log
+
+
+def table_of(path: Path, protocol: dict[str, Any], partition_columns: list[str]) -> dr.Table:
+    return dr.Table(log_of(path, protocol, partition_columns).uri)
 
 
 @pytest.mark.parametrize(
@@ -50,6 +54,31 @@ def test_empty_lists_with_old_versions_are_absent(
     assert {(item.severity, item.code) for item in result} == {("warning", "protocol.empty_lists")}
     with pytest.raises(dr.CorruptTableError, match="empty list"):
         dr.Table(table.uri).snapshot(0, strict=True)
+
+
+EMPTY_LISTS = {"minReaderVersion": 1, "minWriterVersion": 2, "readerFeatures": []}
+
+
+@pytest.mark.parametrize("fields", [{}, {"protocol": None}], ids=["protocol", "no protocol"])
+def test_empty_lists_do_not_contradict_a_checksum(tmp_path: Path, fields: dict[str, None]) -> None:
+    log = log_of(tmp_path / "t", EMPTY_LISTS, [])
+    log.checksum(**fields)
+    snapshot = dr.Table(log.uri).snapshot()
+    assert snapshot.scan().count() == snapshot.files().num_rows == 1
+    assert [warning.code for warning in snapshot.warnings] == ["protocol.empty_lists"]
+    assert {item.code for item in dr.Table(log.uri).verify().findings} == {"protocol.empty_lists"}
+
+
+def test_empty_lists_do_not_prevent_the_fallback_from_a_checkpoint(tmp_path: Path) -> None:
+    log = log_of(tmp_path / "t", EMPTY_LISTS, [])
+    log.commit(logs.add("g"))
+    [checkpoint] = log.checkpoint(kind="v2-json", parts=1)
+    snapshot = dr.Table(log.uri).snapshot()
+    for sidecar in (checkpoint.parent / "_sidecars").iterdir():
+        sidecar.unlink()
+    assert snapshot.files().num_rows == 2
+    codes = {warning.code for warning in snapshot.warnings}
+    assert codes == {"protocol.empty_lists", "checkpoint.unreadable"}
 
 
 @pytest.mark.parametrize(

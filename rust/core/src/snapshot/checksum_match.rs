@@ -53,32 +53,23 @@ pub(super) fn check_definition(checksum: &Checksum, newest: &ActionBatch) -> Res
     )
 }
 
-/// Compares protocols; feature lists are sets.
+/// Compares protocols, if both the checksum and the log have one; feature lists are sets.
 pub(super) fn check_protocol(
     checksum: &Checksum,
     expected: Option<&Protocol>,
     actual: Option<&Protocol>,
 ) -> Result<()> {
-    let sorted = |protocol: &Protocol| {
-        let mut protocol = protocol.clone();
-        for list in [&mut protocol.reader_features, &mut protocol.writer_features]
-            .into_iter()
-            .flatten()
-        {
-            list.sort_unstable();
+    match (expected, actual) {
+        (Some(expected), Some(actual)) if !expected.is_equivalent(actual) => {
+            Err(mismatch(checksum, "the protocol", expected, actual))
         }
-        protocol
-    };
-    check(
-        checksum,
-        "the protocol",
-        expected.map(sorted).as_ref(),
-        actual.map(sorted).as_ref(),
-    )
+        _ => Ok(()),
+    }
 }
 
 impl Snapshot {
-    /// Checks that the replayed state is complete, and compares it with the checksum.
+    /// Checks that the replayed state is complete. If there is a checksum, the snapshot's definition may come
+    /// from it, and the state must have the same.
     pub(super) fn verify_state(&self, state: &LogState) -> Result<()> {
         let definition = &self.0.definition;
         definition_of(state, &self.segment())?;

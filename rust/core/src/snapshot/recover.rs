@@ -103,7 +103,8 @@ impl Snapshot {
             let state = read_state(source, &next).ok();
             let definition = &self.0.definition;
             let differs = state.as_ref().is_some_and(|state| {
-                state.protocol.as_ref() != Some(&definition.protocol)
+                let protocol = state.protocol.as_ref();
+                protocol.is_none_or(|protocol| !protocol.is_equivalent(&definition.protocol))
                     || state.metadata.as_ref() != Some(&definition.metadata)
             });
             if differs {
