@@ -127,6 +127,16 @@ def test_fields_omitted_by_the_checksum_are_not_compared(table: Path, field: str
     assert verified(table).num_files == 3
 
 
+def test_a_number_out_of_range_does_not_hide_the_rest_of_the_commit_info(table: Path) -> None:
+    commit = table / "_delta_log" / logs.commit_name(flips.LATEST)
+    text = commit.read_text()
+    assert text.count('"txnId"') == 1
+    commit.write_text(text.replace('"txnId"', '"rate":1e999,"txnId"'))
+    assert verified(table).num_files == 3
+    write_wrong(table, txnId="id-9")
+    assert "transaction's id" in str(refused(table))
+
+
 def planted(table: Path, *actions: logs.Action) -> dr.CorruptTableError:
     """Add a version without a checksum, which is read without verification; return the error."""
     info = logs.commit_info()

@@ -16,6 +16,7 @@ use serde_json::{Map, Value};
 use super::checksum_match::{check, check_protocol, mismatch};
 use super::{Checksum, Snapshot};
 use crate::codec::columns::{TypedColumns, missing};
+use crate::codec::commit::parse_commit_info;
 use crate::codec::deletion_vector::Descriptors;
 use crate::codec::file_actions::{ADD_FIELDS, FileField};
 use crate::codec::file_columns::{FileColumns, PARTITION_VALUES};
@@ -106,7 +107,7 @@ impl Snapshot {
         };
         let info = read_commit_info(&*source.storage, commit, self.version())?;
         let info: Map<String, Value> = info
-            .and_then(|text| serde_json::from_str(&text).ok())
+            .and_then(|text| parse_commit_info(&text).ok())
             .unwrap_or_default();
         let txn_id = info.get("txnId").and_then(Value::as_str).map(str::to_owned);
         check(
