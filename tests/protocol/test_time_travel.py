@@ -226,6 +226,18 @@ def test_time_travel_across_the_enablement_version(
     assert caught.value.code == "version.timestamp"
 
 
+def test_a_time_before_the_enablement_whose_versions_were_cleaned_up(log: logs.LogBuilder) -> None:
+    mixed(log)
+    log.checkpoint(4)
+    log.delete_commits(below=4)
+
+    with pytest.raises(dr.VersionNotFoundError) as caught:
+        at(log, T)
+    assert caught.value.code == "version.timestamp"
+    oldest = utc_datetime(T + 4000).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    assert f"version 4, committed at {oldest}" in str(caught.value)
+
+
 def test_history_of_a_mixed_table(log: logs.LogBuilder) -> None:
     mixed(log)
 

@@ -138,17 +138,18 @@ pub fn find_timestamp(
     in_commit: Option<InCommitTimestamps>,
 ) -> Result<TimestampMatch> {
     let earliest = listing.earliest_recreatable().unwrap_or(0);
+    let has_own_time =
+        |commit: &VersionedFile| in_commit.is_some_and(|enabled| commit.version >= enabled.version);
     let by_commit = in_commit.is_some_and(|enabled| timestamp >= enabled.timestamp);
-    let is_candidate = |version| {
-        version >= earliest
-            && in_commit.is_none_or(|enabled| (version >= enabled.version) == by_commit)
-    };
-    let candidates: Vec<(&VersionedFile, i64)> = file_timestamps(&listing.commits)
-        .into_iter()
-        .filter(|(commit, _)| is_candidate(commit.version))
+    let mut readable = file_timestamps(&listing.commits);
+    readable.retain(|(commit, _)| commit.version >= earliest);
+    let candidates: Vec<(&VersionedFile, i64)> = readable
+        .iter()
+        .filter(|(commit, _)| has_own_time(commit) == by_commit)
+        .copied()
         .collect();
     let time_of = |(commit, file_time): (&VersionedFile, i64)| {
-        if !by_commit {
+        if !has_own_time(commit) {
             return Ok(file_time);
         }
         let info = read_commit_info(storage, &commit.file, commit.version)?;
@@ -167,7 +168,7 @@ pub fn find_timestamp(
         .checked_sub(1)
         .and_then(|at| candidates.get(at).copied());
     let Some(earlier) = before else {
-        let Some(first) = candidates.first().copied() else {
+        let Some(first) = candidates.first().or(readable.first()).copied() else {
             return Ok(TimestampMatch::Before(earliest, timestamp));
         };
         return Ok(TimestampMatch::Before(first.0.version, time_of(first)?));
