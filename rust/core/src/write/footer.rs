@@ -11,7 +11,6 @@ use arrow_select::concat::concat;
 use arrow_select::take::take;
 use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
 use parquet::arrow::parquet_to_arrow_schema;
-use parquet::basic::Type as PhysicalType;
 use parquet::file::metadata::ParquetMetaData;
 use parquet::schema::types::SchemaDescriptor;
 
@@ -22,6 +21,7 @@ use super::statistics::{
 use crate::codec::parquet_file::{FooterRules, LegacyColumns};
 use crate::error::{Error, Result};
 use crate::replay::Source;
+use crate::scan::data_file::has_usable_bounds;
 use crate::spec::properties::TableProperties;
 use crate::spec::schema::{StructField, StructType, same_name};
 use crate::spec::{Metadata, Protocol};
@@ -113,15 +113,15 @@ fn footer_column<'a>(
 ) -> Result<Accumulator> {
     let field = siblings.find(&column.name).map(|(_, field)| field);
     path.push(&column.name);
-    let accumulator = match (&column.kind, field.map(|field| field.data_type())) {
-        (MeasuredKind::Struct(columns), Some(ArrowType::Struct(fields))) => {
+    let accumulator = match (&column.kind, field.map(|field| (field, field.data_type()))) {
+        (MeasuredKind::Struct(columns), Some((_, ArrowType::Struct(fields)))) => {
             let mut parts = Vec::new();
             for part in columns {
                 parts.push(footer_column(part, footer, fields, path)?);
             }
             Accumulator::Struct(parts)
         }
-        (MeasuredKind::Leaf { bounded }, Some(_)) => leaf(*bounded, footer, path, field)?,
+        (MeasuredKind::Leaf { bounded }, Some((field, _))) => leaf(*bounded, footer, path, field)?,
         _ => Accumulator::Unknown,
     };
     path.pop();
@@ -132,10 +132,9 @@ fn leaf(
     bounded: bool,
     footer: &Footer<'_>,
     path: &[&str],
-    field: Option<&FieldRef>,
+    field: &FieldRef,
 ) -> Result<Accumulator> {
-    let statistics = field.and_then(|field| LeafStatistics::of(footer, path, field));
-    let Some(statistics) = statistics else {
+    let Some(statistics) = LeafStatistics::of(footer, path, field) else {
         return Ok(Accumulator::Unknown);
     };
     let bounds = match statistics.bounds.filter(|_| bounded) {
@@ -175,7 +174,6 @@ impl LeafStatistics {
             }
         }
         let physical_type = parquet.columns().get(leaf)?.physical_type();
-        let ordered = physical_type != PhysicalType::INT96;
         let legacy = footer.legacy.as_ref();
         let calendar = legacy.and_then(|legacy| legacy.calendar(physical_type));
         let bounds = || {
@@ -194,7 +192,14 @@ impl LeafStatistics {
         };
         Some(Self {
             nulls,
-            bounds: if ordered { bounds() } else { None },
+            bounds: if has_usable_bounds(groups, leaf) {
+                bounds()
+            } else {
+                None
+            },
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

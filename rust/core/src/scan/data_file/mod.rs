@@ -33,6 +33,7 @@ mod views;
 pub use file_unit::FileUnit;
 pub use open::{OpenFile, UnitRows};
 pub use plan::{Extras, ReadPlan, TableLayout};
+pub(crate) use prune::has_usable_bounds;
 pub use reader::UnitBatches;
 
 /// A data file of the log, with everything needed to read it.
