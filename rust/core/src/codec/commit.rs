@@ -303,14 +303,6 @@ impl ActionDecoder {
         Ok(())
     }
 
-    /// Returns `true` if the batch is large: call [`ActionDecoder::finish`] before the next file.
-    pub fn is_full(&self) -> bool {
-        let all = [&self.adds, &self.removes, &self.cdcs];
-        all.into_iter()
-            .flatten()
-            .any(|actions| actions.builder.text_bytes() > MAX_BATCH_TEXT / 2)
-    }
-
     /// Returns the actions decoded so far and resets the decoder.
     pub fn finish(&mut self) -> Result<ActionBatch> {
         let mut out = std::mem::take(&mut self.out);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::codec::commit::{ActionBatch, ActionDecoder, ActionSelection};
 use crate::error::Result;
 use crate::log::TailFile;
-use crate::log::commit::{MAX_WHOLE_FILE_BYTES, decode_files};
+use crate::log::commit::decode_files;
 use crate::spec::file_size::group_by_size;
 use crate::storage::Storage;
 use crate::storage::pool::ordered;
@@ -25,13 +25,10 @@ pub fn decode_tail(
     let storage = Arc::clone(storage);
     let selection = selection.clone();
     let look_ahead = runs.len().max(1);
-    let mut batches = Vec::with_capacity(runs.len());
-    for decoded in ordered(runs, look_ahead, move |run: Vec<TailFile>| {
+    let batches = ordered(runs, look_ahead, move |run: Vec<TailFile>| {
         decode_run(&*storage, &run, &selection)
-    }) {
-        batches.extend(decoded?);
-    }
-    Ok(batches)
+    });
+    batches.collect()
 }
 
 /// Decodes the same batches as [`decode_tail`], in the calling thread.
@@ -40,32 +37,23 @@ pub fn decode_tail_sequentially(
     tail: &[TailFile],
     selection: &ActionSelection,
 ) -> Result<Vec<ActionBatch>> {
-    let mut batches = Vec::new();
-    for run in runs_of(tail) {
-        batches.extend(decode_run(storage, &run, selection)?);
-    }
-    Ok(batches)
+    let runs = runs_of(tail).into_iter();
+    runs.map(|run| decode_run(storage, &run, selection))
+        .collect()
 }
 
 fn decode_run(
     storage: &dyn Storage,
     run: &[TailFile],
     selection: &ActionSelection,
-) -> Result<Vec<ActionBatch>> {
+) -> Result<ActionBatch> {
     let mut decoder = ActionDecoder::new(selection.clone());
     let files: Vec<_> = run.iter().map(|file| (&file.file, file.end)).collect();
-    let mut batches = Vec::with_capacity(1);
-    // a large file begins a new chunk: a decoder that is full by then is finished before it
-    for files in files.chunk_by(|_, next| next.0.size <= MAX_WHOLE_FILE_BYTES) {
-        decode_files(storage, files, &mut decoder)?;
-        if decoder.is_full() {
-            batches.push(decoder.finish()?);
-        }
-    }
-    batches.push(decoder.finish()?);
-    Ok(batches)
+    decode_files(storage, &files, &mut decoder)?;
+    decoder.finish()
 }
 
+/// Groups the files into runs; a file larger than [`RUN_BYTES`] is a run of its own.
 fn runs_of(tail: &[TailFile]) -> Vec<Vec<TailFile>> {
     let size = |file: &TailFile| file.file.size.max(MIN_BYTES);
     group_by_size(tail.iter().cloned(), RUN_BYTES, size)
