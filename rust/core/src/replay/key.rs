@@ -137,12 +137,24 @@ impl Keys {
 
     /// Returns the keys of the rows of a batch with `path` and `deletionVector`.
     pub fn of_batch(&self, rows: &RecordBatch) -> Result<Vec<FileActionKey>> {
-        let path = rows.array("path")?;
         let vector = rows
             .column_by_name("deletionVector")
             .and_then(|vector| vector.as_struct_opt());
+        self.of_rows(rows, vector)
+    }
+
+    /// Returns the keys of the rows of a batch by `path` alone: a live file has only one vector.
+    pub fn of_paths(&self, rows: &RecordBatch) -> Result<Vec<FileActionKey>> {
+        self.of_rows(rows, None)
+    }
+
+    fn of_rows(
+        &self,
+        rows: &RecordBatch,
+        vector: Option<&StructArray>,
+    ) -> Result<Vec<FileActionKey>> {
         let mut keys = Vec::with_capacity(rows.num_rows());
-        self.visit(path, vector, &mut |_, key| keys.push(key))?;
+        self.visit(rows.array("path")?, vector, &mut |_, key| keys.push(key))?;
         if keys.len() == rows.num_rows() {
             Ok(keys)
         } else {

@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 
 use super::checksum_match::{check, check_protocol, mismatch};
 use super::{Checksum, Snapshot};
-use crate::codec::columns::{TypedColumns, missing};
+use crate::codec::columns::TypedColumns;
 use crate::codec::commit::parse_commit_info;
 use crate::codec::deletion_vector::Descriptors;
 use crate::codec::file_actions::{ADD_FIELDS, FileField};
@@ -140,7 +140,7 @@ impl Snapshot {
             interrupt::check()?;
             let rows = rows?;
             let paths = paths(&rows)?;
-            let keys = path_keys(source, &rows)?;
+            let keys = source.keys.of_paths(&rows)?;
             let vectors = Descriptors::new(rows.typed(FileField::DeletionVector.name())?)?;
             for (row, key) in keys.iter().enumerate() {
                 let path = paths.value(row);
@@ -202,19 +202,6 @@ fn paths(rows: &RecordBatch) -> Result<&StringArray> {
     rows.typed(FileField::Path.name())
 }
 
-/// Returns keys of the paths alone: a live file has only one vector.
-pub(crate) fn path_keys(source: &Source, rows: &RecordBatch) -> Result<Vec<FileActionKey>> {
-    let mut keys = Vec::with_capacity(rows.num_rows());
-    let paths = paths(rows)?;
-    let mut keep = |_, key| keys.push(key);
-    source.keys.visit(paths, None, &mut keep)?;
-    if keys.len() == rows.num_rows() {
-        Ok(keys)
-    } else {
-        Err(missing(FileField::Path.name()))
-    }
-}
-
 /// The totals of the files so far, to be compared with a checksum.
 struct FileTotals<'a> {
     checksum: Option<&'a Checksum>,
@@ -241,7 +228,7 @@ impl<'a> FileTotals<'a> {
             let rows = all
                 .rows()
                 .map_err(|error| error.at_path(checksum.path.clone()))?;
-            let keys = path_keys(source, &rows)?;
+            let keys = source.keys.of_paths(&rows)?;
             let indexes: HashMap<_, _> = keys.into_iter().zip(0..).collect();
             check(
                 checksum,

@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::spec::Metadata;
 use crate::spec::features::find_feature;
 
-use super::winning_commit::{Winner, path_keys};
+use super::winning_commit::Winner;
 use super::{IsolationLevel, ROW_TRACKING, Transaction};
 
 /// Properties that another writer may set during a transaction, and to which value; `None` for any.
@@ -187,7 +187,7 @@ impl Transaction {
         if removed.rows.num_rows() == 0 {
             return Ok(());
         }
-        let keys = path_keys(removed, &self.source.keys)?;
+        let keys = self.source.keys.of_paths(&removed.rows)?;
         let mut conflicts =
             self.reads.whole_table || keys.iter().any(|key| self.reads.files.contains(key));
         for predicate in &self.reads.predicates {

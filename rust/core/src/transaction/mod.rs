@@ -410,16 +410,10 @@ impl Transaction {
         if let Some(snapshot) = &self.snapshot {
             for rows in snapshot.file_batches(&self.source, FileColumns::all(), None)? {
                 let rows = rows?;
-                let mut matches = Vec::new();
-                if let Some(path) = rows.column_by_name("path") {
-                    self.source.keys.visit(path, None, &mut |row, key| {
-                        if live_files.contains_key(&key) {
-                            matches.push((row, key));
-                        }
-                    })?;
-                }
-                for (row, key) in matches {
-                    live_files.insert(key, Some(AddFile::of_row(&rows, row)?));
+                for (row, key) in self.source.keys.of_paths(&rows)?.iter().enumerate() {
+                    if let Some(file) = live_files.get_mut(key) {
+                        *file = Some(AddFile::of_row(&rows, row)?);
+                    }
                 }
             }
         }

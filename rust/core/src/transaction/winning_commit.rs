@@ -2,13 +2,12 @@
 
 use serde_json::{Map, Value};
 
-use crate::codec::commit::{ActionBatch, ActionDecoder, ActionSelection, FileActions};
+use crate::codec::commit::{ActionBatch, ActionDecoder, ActionSelection};
 use crate::codec::file_actions::FileField;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::log::commit::decode_file;
 use crate::log::path::commit_path;
 use crate::log::{LogListing, VersionedFile};
-use crate::replay::{FileActionKey, Keys};
 use crate::storage::Storage;
 
 use super::ROW_TRACKING;
@@ -99,15 +98,4 @@ impl Winner {
 pub(super) fn high_water_mark(configuration: &str) -> Option<i64> {
     let fields: Map<String, Value> = serde_json::from_str(configuration).ok()?;
     fields.get("rowIdHighWaterMark").and_then(Value::as_i64)
-}
-
-/// Returns keys of the files in these rows, by path alone.
-pub(super) fn path_keys(actions: &FileActions, keys: &Keys) -> Result<Vec<FileActionKey>> {
-    let path = actions
-        .rows
-        .column_by_name("path")
-        .ok_or_else(|| Error::corrupt("log.columns", "file actions lack their path"))?;
-    let mut file_keys = Vec::with_capacity(path.len());
-    keys.visit(path, None, &mut |_, key| file_keys.push(key))?;
-    Ok(file_keys)
 }

@@ -23,7 +23,6 @@ use crate::maintenance::vacuum::collect_referenced;
 use crate::replay::{
     BatchSizes, Checkpoint, KeySet, KeyedRows, LogState, Reconciler, Selection, Source, decode_tail,
 };
-use crate::snapshot::verify::path_keys;
 use crate::storage::{FileMeta, interrupt};
 
 /// The content of a checkpoint.
@@ -72,7 +71,7 @@ pub(super) fn read(
             interrupt::check()?;
             let KeyedRows { rows, keys } = next?;
             collect_referenced(source, &rows, referenced)?;
-            let paths = path_keys(source, &rows)?;
+            let paths = source.keys.of_paths(&rows)?;
             let sizes = rows.column_by_name(FileField::Size.name());
             let sizes = sizes.and_then(|sizes| sizes.as_primitive_opt::<Int64Type>());
             let deleted = deleted(&rows);
