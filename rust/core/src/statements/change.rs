@@ -70,7 +70,8 @@ pub struct Changer {
     removed: Vec<AddFile>,
     /// Files to copy, and the rows to leave out.
     to_copy: Vec<(AddFile, Option<Arc<DeletionVector>>)>,
-    vectors: Vec<(AddFile, Option<DeletionVector>, DeletionVector)>,
+    /// Files that keep their remaining rows, and their new vectors.
+    vectors: Vec<(AddFile, DeletionVector)>,
     /// The written files.
     pub written: WrittenFiles,
     /// The numbers of changed rows and files.
@@ -287,7 +288,7 @@ impl Changer {
         };
         if self.uses_vectors && file.num_records().is_some() {
             self.source.forget(&file.path);
-            self.vectors.push((file, old.cloned(), all));
+            self.vectors.push((file, all));
             return Ok(());
         }
         self.rewrite(file, Some(Arc::new(all)))
@@ -467,8 +468,8 @@ impl Changer {
         }
         let mut adds = Vec::new();
         let mut vector_file = new_vector_file();
-        for (file, old, vector) in &self.vectors {
-            match old {
+        for (file, vector) in &self.vectors {
+            match file.deletion_vector {
                 None => self.counts.vectors_added += 1,
                 Some(_) => self.counts.vectors_updated += 1,
             }
