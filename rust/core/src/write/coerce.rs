@@ -230,7 +230,7 @@ fn list_of(
     element: &FieldRef,
     name: &str,
 ) -> Result<ArrayRef> {
-    let list = as_list(values, name)?;
+    let list = as_list(values, element, name)?;
     let list = list.as_list::<i32>();
     let (offsets, range) = rebased_offsets(list.offsets());
     let inner = list.values().slice(range.start, range.len());
@@ -333,7 +333,8 @@ fn to_microseconds(values: &ArrayRef, name: &str) -> Result<TimestampMicrosecond
     Ok(micros.as_primitive::<TimestampMicrosecondType>().clone())
 }
 
-fn as_list(values: &ArrayRef, name: &str) -> Result<ArrayRef> {
+/// Returns the values in Arrow's plain list layout.
+fn as_list(values: &ArrayRef, target: &FieldRef, name: &str) -> Result<ArrayRef> {
     match values.data_type() {
         ArrowType::List(_) => Ok(Arc::clone(values)),
         ArrowType::LargeList(element)
@@ -342,7 +343,10 @@ fn as_list(values: &ArrayRef, name: &str) -> Result<ArrayRef> {
         | ArrowType::LargeListView(element) => {
             plain_cast(values, &ArrowType::List(Arc::clone(element)), name)
         }
-        _ => Err(null_inside(name)),
+        _ => Err(value_does_not_fit(
+            name,
+            &ArrowType::List(Arc::clone(target)),
+        )),
     }
 }
 
