@@ -24,11 +24,11 @@ use crate::codec::statistics::max_rounding_error;
 use crate::error::Result;
 use crate::expr::{Bounds, ColumnBounds, Literal, Predicate};
 use crate::log::LogWarning;
-use crate::replay::FileFilter;
-use crate::replay::Source;
 use crate::replay::file_filter::tight_bounds;
+use crate::replay::{FileFilter, Source};
 use crate::snapshot::Snapshot;
 use crate::snapshot::row_count::live_rows;
+use crate::spec::interval::MICROS_PER_DAY;
 
 /// The minimum and the maximum so far, each as one row.
 struct Extremes {
@@ -122,12 +122,11 @@ pub fn min_max(source: &Source, snapshot: &Snapshot, column: &str) -> Result<Opt
 /// Returns `true` if any value is a date or timestamp that callers in Python cannot hold.
 fn is_far(values: &ArrayRef) -> bool {
     const DAYS: Range<i64> = -719_162..2_932_897; // the years 1 to 9999
-    const MICROSECONDS: i64 = 86_400_000_000; // of a day
     let days = values.as_primitive_opt::<Date32Type>();
     let instants = values.as_primitive_opt::<TimestampMicrosecondType>();
     let days = days.into_iter().flatten().flatten().map(i64::from);
     let of_instants = instants.into_iter().flatten().flatten();
-    days.chain(of_instants.map(|instant| instant.div_euclid(MICROSECONDS)))
+    days.chain(of_instants.map(|instant| instant.div_euclid(MICROS_PER_DAY)))
         .any(|day| !DAYS.contains(&day))
 }
 

@@ -47,7 +47,7 @@ impl<'a> ColumnMatcher<'a> {
     /// Matches a column of the table. Its positions are those in the file, until `project_positions`.
     pub(super) fn column(&mut self, field: &StructField) -> Result<Origin> {
         let roots = self.roots;
-        let index = self.find(field, roots, None)?;
+        let index = self.find(field, roots, &self.names)?;
         self.part(field, roots, index)
     }
 
@@ -57,8 +57,8 @@ impl<'a> ColumnMatcher<'a> {
         name: &str,
         logical: &PrimitiveType,
     ) -> Result<Origin> {
-        let at = self.roots.iter().position(|node| node.name == name);
-        let Some((at, node)) = at.and_then(|at| Some((at, self.roots.get(at)?))) else {
+        let mut roots = self.roots.iter().enumerate();
+        let Some((at, node)) = roots.find(|(_, node)| node.name == name) else {
             return Ok(Origin::Missing(logical.arrow_type()));
         };
         self.path.push(name.to_owned());
@@ -76,7 +76,7 @@ impl<'a> ColumnMatcher<'a> {
         &self,
         field: &StructField,
         siblings: &[FileNode],
-        names: Option<&Names<'_>>,
+        names: &Names<'_>,
     ) -> Result<Option<usize>> {
         let matched = match field.column_id().filter(|_| self.by_id) {
             Some(id) => {
@@ -93,7 +93,7 @@ impl<'a> ColumnMatcher<'a> {
             }
             None => {
                 let name = field.name_in_files(self.mode)?;
-                names.unwrap_or(&self.names).find(name)
+                names.find(name)
             }
         };
         match matched {
@@ -193,7 +193,7 @@ impl<'a> ColumnMatcher<'a> {
         let names = Names::new(&node.children);
         let mut parts = Vec::with_capacity(logical.fields().len());
         for field in logical.fields() {
-            let index = self.find(field, &node.children, Some(&names))?;
+            let index = self.find(field, &node.children, &names)?;
             parts.push(self.part(field, &node.children, index)?);
         }
         if !parts.iter().any(|part| matches!(part, Origin::File { .. })) {

@@ -94,7 +94,7 @@ impl UnitDecoder {
 
 /// Returns the request for these rows of a unit.
 pub(super) fn request(file: &OpenFile, unit: &UnitRows, live: &[Range<u64>]) -> RowGroupRequest {
-    let selection = selection(unit, live, count(live));
+    let selection = selection(unit, live);
     let metadata = file.arrow.metadata();
     RowGroupRequest::new(metadata, unit.row_group, file.leaves.clone(), selection)
 }
@@ -105,10 +105,9 @@ pub(super) fn count(live: &[Range<u64>]) -> u64 {
 }
 
 /// Returns the rows to decode, relative to the row group; `None` for all of them.
-fn selection(unit: &UnitRows, live: &[Range<u64>], left: u64) -> Option<RowSelection> {
+fn selection(unit: &UnitRows, live: &[Range<u64>]) -> Option<RowSelection> {
     let first = unit.rows.start;
-    let all = unit.rows.end - first;
-    if left == all {
+    if count(live) == unit.rows.end - first {
         return None;
     }
     // the rows of a row group were counted when the footer was checked

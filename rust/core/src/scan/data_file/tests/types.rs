@@ -256,10 +256,11 @@ fn reads_types_of_old_writers() {
         match number {
             0 => {
                 // 9999-12-31T23:59:59.999999999, the epoch, 0001-01-01
-                let mut values = [Int96::new(); 3];
-                values[0].set_data_from_nanos_of_day(5_373_484, 86_399_999_999_999);
-                values[1].set_data_from_nanos_of_day(2_440_588, 0);
-                values[2].set_data_from_nanos_of_day(1_721_426, 0);
+                let values = [
+                    int96(5_373_484, 86_399_999_999_999),
+                    int96(2_440_588, 0),
+                    int96(1_721_426, 0),
+                ];
                 column
                     .typed::<Int96Type>()
                     .write_batch(&values, Some(&[1, 1, 1]), None)
@@ -360,14 +361,10 @@ fn reads_types_of_old_writers() {
     assert_eq!(values_of(ntz.column(0))[0], "9999-12-31T23:59:59.999999");
 }
 
-trait NanosOfDay {
-    fn set_data_from_nanos_of_day(&mut self, julian_day: u32, nanos: u64);
-}
-
-impl NanosOfDay for Int96 {
-    fn set_data_from_nanos_of_day(&mut self, julian_day: u32, nanos: u64) {
-        self.set_data(nanos as u32, (nanos >> 32) as u32, julian_day);
-    }
+fn int96(julian_day: u32, nanos_of_day: u64) -> Int96 {
+    let mut value = Int96::new();
+    value.set_data(nanos_of_day as u32, (nanos_of_day >> 32) as u32, julian_day);
+    value
 }
 
 #[test]
