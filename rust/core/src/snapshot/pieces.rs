@@ -157,7 +157,8 @@ impl ReplayPiece {
     /// # Errors
     ///
     /// Invalid argument: `replay.plan` when the tail is that of another plan. Corrupt, with the file of the
-    /// log: the errors of its decoder; `replay.vanished` if it no longer exists. Storage errors.
+    /// log: the errors of its decoder; `replay.vanished`, or `checkpoint.sidecar_missing` for a sidecar, if it
+    /// no longer exists. Storage errors.
     pub fn rows(
         &self,
         source: &Source,

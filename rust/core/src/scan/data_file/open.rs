@@ -335,7 +335,8 @@ fn constant_bytes(plan: &ReadPlan, origins: &[Origin], values: &StructArray, pat
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
-/// Returns the rows to read without deleted ones; `None` for all.
+/// Returns the rows of `only` that are not deleted; `None` if the file has no such selection. Checks that both
+/// sets are within the file.
 fn only_rows(file: &DataFile<'_>, all_rows: u64) -> Result<Option<DeletionVector>> {
     let deleted = file.deletion_vector.as_ref();
     if let Some(vector) = deleted {

@@ -18,8 +18,8 @@ pub struct NewColumns {
 }
 
 /// Returns the columns of the source that may be added: all of them if a clause sets all columns, otherwise
-/// those that a clause sets. Clauses for rows that are not in the source add none. Types are those of
-/// columns that are set to the source's of the same name.
+/// those that a clause sets. Clauses for rows that are not in the source add none. Types are only taken from
+/// columns that a clause sets to the source's column of the same name.
 ///
 /// # Errors
 ///

@@ -231,8 +231,8 @@ impl Merge {
     }
 
     /// Returns `true` if several source rows may match one target row: the result is the same for each of them,
-    /// since the target row is never changed, or always deleted. As in delta-spark, conditions of clauses
-    /// are not considered.
+    /// since the target row is never changed, or always deleted. As in delta-spark, a source row matches even
+    /// if no clause applies to the pair.
     fn allows_several_matches(&self) -> bool {
         match self.matched.as_slice() {
             [] => self.unmatched.is_empty(),

@@ -159,7 +159,7 @@ fn fetches_only_pages_that_may_have_matching_rows() {
         ("n = 1550", vec![1550]),
         ("n BETWEEN 1599 AND 1600", vec![1599, 1600]),
         ("x = 51", vec![102]),
-        // pages of s.k have no bounds; those of n have
+        // the pages of s.k in a row group have the same bounds; those of n differ
         ("s.k = 'bb' AND n < 1002", vec![1000, 1001]),
         ("n IN (3, 1300) AND x IS NOT NULL", vec![3, 1300]),
     ];
