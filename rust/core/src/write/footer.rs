@@ -18,22 +18,13 @@ use super::columns::is_void;
 use super::statistics::{
     Accumulator, MeasuredBounds, MeasuredColumn, MeasuredKind, Statistics, StatisticsPlan, joined,
 };
-use crate::codec::parquet_file::{FooterRules, LegacyColumns};
+use crate::codec::parquet_file::LegacyColumns;
 use crate::error::{Error, Result};
 use crate::replay::Source;
-use crate::scan::data_file::has_usable_bounds;
+use crate::scan::data_file::{FOOTER_RULES, has_usable_bounds};
 use crate::spec::properties::TableProperties;
 use crate::spec::schema::{StructField, StructType, same_name};
 use crate::spec::{Metadata, Protocol};
-
-/// A file with more rows per byte than this is refused; the limit is high, since constants compress to almost
-/// nothing.
-pub(super) const RULES: FooterRules = FooterRules {
-    code: "data.footer",
-    max_rows_per_byte: 1 << 20,
-    page_index: false,
-    some_encrypted: true,
-};
 
 /// The statistics of a table's data files.
 #[derive(Clone, Debug)]
@@ -69,7 +60,7 @@ impl FooterStatistics {
     /// errors.
     pub fn read(&self, source: &Source, path: &str, size: u64) -> Result<String> {
         let stored = source.resolver.resolve("", path)?;
-        let footer = source.footer(&stored, size, RULES);
+        let footer = source.footer(&stored, size, FOOTER_RULES);
         self.of_footer(&footer.map_err(|error| error.at_path(path))?.metadata)
     }
 

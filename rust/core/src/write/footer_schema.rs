@@ -9,9 +9,10 @@ use arrow_schema::{DataType as ArrowType, Field, FieldRef, Fields, Schema, TimeU
 use parquet::basic::Type as PhysicalType;
 use parquet::file::metadata::ParquetMetaData;
 
-use super::footer::{RULES, arrow_schema};
+use super::footer::arrow_schema;
 use crate::error::Result;
 use crate::replay::Source;
+use crate::scan::data_file::FOOTER_RULES;
 use crate::spec::schema::{ArrayType, DataType, MapType, StructField, StructType};
 
 /// The key of the schema written by Spark.
@@ -26,7 +27,7 @@ const SPARK_SCHEMA: &str = "org.apache.spark.sql.parquet.row.metadata";
 pub fn footer_schema(source: &Source, path: &str, size: u64) -> Result<StructType> {
     let stored = source.resolver.resolve("", path)?;
     source
-        .footer(&stored, size, RULES)
+        .footer(&stored, size, FOOTER_RULES)
         .and_then(|footer| schema(&footer.metadata))
         .map_err(|error| error.at_path(&*stored))
 }

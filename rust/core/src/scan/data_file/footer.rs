@@ -12,8 +12,8 @@ use crate::codec::parquet_file::{FooterRules, MAX_BATCH_BYTES, width};
 use crate::error::{Error, ErrorKind, Result};
 use crate::storage::{FileBytes, Footer, Storage, footer_of};
 
-/// Constants take nearly no space in Parquet: a million rows may be a few dozen bytes.
-const RULES: FooterRules = FooterRules {
+/// The rules for data files. Constants take nearly no space in Parquet: a million rows may be a few dozen bytes.
+pub(crate) const RULES: FooterRules = FooterRules {
     code: "data.footer",
     max_rows_per_byte: 1 << 20,
     page_index: false,

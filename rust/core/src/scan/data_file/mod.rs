@@ -31,6 +31,7 @@ mod unit_decoder;
 mod views;
 
 pub use file_unit::FileUnit;
+pub(crate) use footer::RULES as FOOTER_RULES;
 pub use open::{OpenFile, UnitRows};
 pub use plan::{Extras, ReadPlan, TableLayout};
 pub(crate) use prune::has_usable_bounds;
