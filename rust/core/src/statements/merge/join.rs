@@ -10,7 +10,7 @@ use arrow_schema::DataType;
 use arrow_select::take::take_record_batch;
 
 use super::key_range::KeyRange;
-use super::keys::{KeyedRows, Keys};
+use super::keys::{JoinKeys, RowsByKey};
 use super::scope::{Scope, empty_batch, null_rows};
 use super::source::SourceRows;
 use super::{columns_mismatch, invalid_merge};
@@ -36,7 +36,7 @@ type KeyColumn = (BoundFormula, DataType);
 #[derive(Debug)]
 pub(super) struct Join {
     /// The source rows by key; `None` if `on` has no equality.
-    by_key: Option<KeyedRows>,
+    by_key: Option<RowsByKey>,
     target_keys: Vec<KeyColumn>,
     rest: Option<Residual>,
     /// The ranges of the source's keys.
@@ -69,7 +69,7 @@ impl Join {
         let by_key = if source_keys.is_empty() {
             None
         } else {
-            let keys = Keys::new(null_safes, source_keys.iter().map(|(_, key_type)| key_type))?;
+            let keys = JoinKeys::new(null_safes, source_keys.iter().map(|(_, key_type)| key_type))?;
             Some(keyed(keys, &source_keys, &mut ranges, scope, source)?)
         };
         let rest = match rest {
@@ -172,12 +172,12 @@ impl Join {
 
 /// Builds the hash table of the source rows; extends the ranges of keys that have one.
 fn keyed(
-    mut keys: Keys,
+    mut keys: JoinKeys,
     columns: &[KeyColumn],
     ranges: &mut [Option<KeyRange>],
     scope: &Scope,
     source: &SourceRows,
-) -> Result<KeyedRows> {
+) -> Result<RowsByKey> {
     let no_target = empty_batch(scope.side_fields(0));
     for rows in source.batches() {
         interrupt::check()?;

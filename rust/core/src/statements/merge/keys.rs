@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::expr::value::floats::normalized;
 
 /// Keys of rows, added batch by batch.
-pub(super) struct Keys {
+pub(super) struct JoinKeys {
     /// For each column of the key, true if nulls are equal; otherwise they equal nothing.
     null_safe: Vec<bool>,
     converter: RowConverter,
@@ -23,7 +23,7 @@ pub(super) struct Keys {
     comparable: BooleanBufferBuilder,
 }
 
-impl Keys {
+impl JoinKeys {
     /// Creates keys of these types.
     pub(super) fn new<'a>(
         null_safe: Vec<bool>,
@@ -56,7 +56,7 @@ impl Keys {
     }
 
     /// Builds the hash table of fewer than 2^32 rows.
-    pub(super) fn keyed(mut self) -> KeyedRows {
+    pub(super) fn keyed(mut self) -> RowsByKey {
         let (keys, comparable) = (self.keys, self.comparable.finish());
         let rows = keys.num_rows();
         let seed = RandomState::new().hash_one(0);
@@ -81,7 +81,7 @@ impl Keys {
                 }
             }
         }
-        KeyedRows {
+        RowsByKey {
             null_safe: self.null_safe,
             seed,
             converter: self.converter,
@@ -94,7 +94,7 @@ impl Keys {
 
 /// Rows by their key.
 #[derive(Debug)]
-pub(super) struct KeyedRows {
+pub(super) struct RowsByKey {
     null_safe: Vec<bool>,
     /// Random, so that no one can craft keys that collide.
     seed: u64,
@@ -108,7 +108,7 @@ pub(super) struct KeyedRows {
 
 const END: u32 = u32::MAX;
 
-impl KeyedRows {
+impl RowsByKey {
     /// Returns for each of other rows the first row with the same key, if any.
     pub(super) fn find(&self, columns: &[ArrayRef]) -> Result<Vec<Option<u32>>> {
         let others = self
