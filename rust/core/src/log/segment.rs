@@ -12,7 +12,7 @@ use super::warning::LogWarning;
 use crate::error::{Error, ErrorKind, Result};
 use crate::storage::FileMeta;
 
-/// One layer of the tail: a commit, or a compacted file that replaces several.
+/// A file of the tail: a commit, or a compacted file that replaces several.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TailFile {
     /// The first version that it contains.
