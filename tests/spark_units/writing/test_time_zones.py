@@ -52,7 +52,24 @@ def test_defaults() -> None:
     field = Field("c", "date", metadata={"CURRENT_DEFAULT": "current_date()"})
     assert is_refused(field)
     assert not is_refused(field, rows=("C",))
-    assert not is_refused(Field("c", "timestamp", metadata={"CURRENT_DEFAULT": "now()"}))
+
+
+@pytest.mark.parametrize(
+    ("type_", "text", "depends"),
+    [
+        ("timestamp", "now()", False),
+        ("timestamp", "(CURRENT_TIMESTAMP)", False),
+        ("timestamp", "date_trunc('day', now())", True),
+        ("timestamp", "now() - INTERVAL 1 DAY", True),
+        ("date", "now()", True),
+        ("date", "CAST(current_timestamp() AS DATE)", True),
+        ("integer", "hour(now())", True),
+        ("string", "concat('now', 'current_timestamp')", False),
+    ],
+)
+def test_defaults_of_the_current_time(type_: str, text: str, depends: bool) -> None:
+    """The current time is the same in all zones; dates, hours and texts of it are not."""
+    assert is_refused(Field("c", type_, metadata={"CURRENT_DEFAULT": text})) == depends
 
 
 @pytest.mark.parametrize(

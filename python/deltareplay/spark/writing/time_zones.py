@@ -15,16 +15,18 @@ from deltareplay.spark.schema.fields import spark_type
 from deltareplay.spark.syntax.tokens import tokens
 from deltareplay.spark.writing.target_table import TargetTable
 
-#: Functions and literals whose values depend on the time zone, whatever their arguments.
+#: Functions and literals that make an expression depend on the time zone, whatever their arguments.
 _ZONE_DEPENDENT = frozenset(
     {
         "curdate",
         "current_date",
         "current_time",
+        "current_timestamp",
         "date_format",
         "from_unixtime",
         "localtimestamp",
         "make_timestamp",
+        "now",
         "timestamp",
         "to_timestamp",
         "to_unix_timestamp",
@@ -51,7 +53,7 @@ def check_expressions(fields: Sequence[Field], column_names: Collection[str], zo
         text = field.generation_expression
         if text is None and field.key not in names:
             text = field.default
-        if text is None or not _depends_on_zone(text, types):
+        if text is None or not _depends_on_zone(text, field.type, types):
             continue
         raise UnsupportedFeatureError(
             f"the column {field.name} is computed by {text}, which depends on the time zone, and "
@@ -106,9 +108,18 @@ def check_condition(condition: str, target: TargetTable, zone: str) -> None:
         )
 
 
-def _depends_on_zone(text: str, types: Mapping[str, Type]) -> bool:
-    """Return whether an expression may have another value in another time zone."""
-    words = (token.name.lower() for token in tokens(text) if token.kind in ("word", "quoted"))
+def _depends_on_zone(text: str, type_: Type, types: Mapping[str, Type]) -> bool:
+    """Return whether an expression may have another value in another time zone.
+
+    Args:
+        text: The expression.
+        type_: The type of the column that it computes.
+        types: The types of the columns that it may refer to, by key.
+    """
+    parsed = [token for token in tokens(text) if token.text not in ("(", ")", "")]
+    if type_ == "timestamp" and len(parsed) == 1 and parsed[0].is_word("NOW", "CURRENT_TIMESTAMP"):
+        return False  # the current time itself
+    words = (token.name.lower() for token in parsed if token.kind in ("word", "quoted"))
     return any(
         _has_timestamp(types[word]) if word in types else word in _ZONE_DEPENDENT for word in words
     )
