@@ -165,6 +165,19 @@ def test_watch_begins_at_the_version(run, written) -> None:
     assert run("watch", written.uri, "--from", 3, "-n", 1, "--csv").out.splitlines()[1][:2] == "3,"
 
 
+def test_watch_prints_each_commit_while_others_are_added(run, written, monkeypatch) -> None:
+    history, commits = dr.Table.history, iter([[{"id": 7}]])
+
+    def after_a_commit(table: dr.Table, limit: int) -> pa.Table:
+        for rows in commits:
+            table.append(rows)
+        return history(table, limit)
+
+    monkeypatch.setattr(dr.Table, "history", after_a_commit)
+    rows = run("watch", written.uri, "--from", 2, "--limit", 2, "--json").lines
+    assert [row["version"] for row in rows] == [2, 3]
+
+
 def test_watch_prints_new_commits(written) -> None:
     command = subprocess.Popen(
         f"{sys.executable} -m deltareplay watch {written.uri} --json --from 3 --limit 2".split(),

@@ -174,11 +174,10 @@ def _new_commits(table: Table, start: int | None, interval: float) -> Iterator[d
     last = table.snapshot().version if start is None else start - 1
     while True:
         newest = table.snapshot().version
-        if newest > last:
-            newer = list(records(table.history(newest - last).to_batches()))
-            for commit in reversed(newer):
-                if commit["version"] > last:
-                    last = commit["version"]
-                    yield commit
-        else:
+        commits = list(records(table.history(newest - last).to_batches())) if newest > last else []
+        if commits and commits[0]["version"] > newest:
+            continue  # commits were added since, so the oldest ones are missing
+        if not commits:
             time.sleep(interval)
+        yield from reversed(commits)
+        last = max(last, newest)
