@@ -58,6 +58,20 @@ def test_schema_over_time(run, tmp_path) -> None:
     assert header[:2] == ["version", "timestamp"]
 
 
+def test_schema_over_time_while_columns_are_added(run, tmp_path, monkeypatch) -> None:
+    table = dr.create_table(tmp_path, pa.schema([("id", pa.int32())]))
+    history = dr.Table.history
+
+    def before_a_commit(listed: dr.Table) -> pa.Table:
+        commits = history(listed)
+        table.add_columns(pa.schema([("note", pa.string())]))
+        return commits
+
+    monkeypatch.setattr(dr.Table, "history", before_a_commit)
+    done = run("schema", tmp_path, "--history", "--json")
+    assert (done.code, [row["column"] for row in done.lines]) == (0, ["id"])
+
+
 def test_schema_over_time_of_one_commit(run, log: logs.LogBuilder) -> None:
     log.create(logs.schema(id="long"))
     assert len(run("schema", log.uri, "--history", "--json").lines) == 1

@@ -234,8 +234,10 @@ def _schema_changes(table: Table) -> Iterator[dict[str, Any]]:
     """Yield the changes of columns by commits, oldest first; the first commit adds all."""
     history = table.history().drop_columns(["operationParameters", "operationMetrics"])
     commits = {commit["version"]: commit for commit in records(history.to_batches())}
-    first = min(commits)
-    definitions = [(first, table.snapshot(first).schema_json), *_definitions(table, first + 1)]
+    first, last = min(commits), max(commits)
+    definitions = [(first, table.snapshot(first).schema_json)]
+    if first < last:
+        definitions += _definitions(table, first + 1, last)
     before: dict[str, str] = {}
     for version, text in definitions:
         after = {
@@ -261,11 +263,9 @@ def _types(row: dict[str, Any]) -> str:
     return " to ".join(row[name] for name in ("before", "after") if row[name] is not None)
 
 
-def _definitions(table: Table, start: int) -> Iterator[tuple[int, str]]:
+def _definitions(table: Table, start: int, end: int) -> Iterator[tuple[int, str]]:
     """Yield versions that set the metadata, and their schemas."""
-    if table.snapshot().version < start:
-        return
-    for batch in table.actions(start):
+    for batch in table.actions(start, end):
         metadata = batch.select(["version", "metaData"]).filter(batch["metaData"].is_valid())
         for row in records([metadata]):
             yield row["version"], row["metaData"]["schemaString"]
