@@ -15,7 +15,7 @@ from deltareplay.exceptions import InvalidArgumentError
 
 @checked_methods
 class Altering(TableLocation):
-    """Methods of ``Table`` that change its definition; each commits one version and returns it."""
+    """Methods of ``Table`` that change its definition; each returns the new version."""
 
     __slots__ = ()
 

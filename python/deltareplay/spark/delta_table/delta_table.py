@@ -360,7 +360,7 @@ class DeltaTable:
         return lookup.at_path(identifier).native.exists()
 
     def upgradeTableProtocol(self, readerVersion: int, writerVersion: int) -> None:
-        """Upgrade the protocol versions; versions that are not higher change nothing.
+        """Upgrade the protocol versions; they are never lowered.
 
         Args:
             readerVersion: The version that readers must support.

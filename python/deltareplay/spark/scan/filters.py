@@ -125,7 +125,8 @@ def needs_collation(filter: Filter, snapshot: Snapshot) -> bool:
         InvalidArgumentError: The filter does not fit the table.
     """
     try:
-        snapshot.native.scan(None, filter)  # the session may read double quotes as names
+        # ``Snapshot.scan`` would warn about double quotes, in which the session may quote names
+        snapshot.native.scan(None, filter)
     except UnsupportedFeatureError as error:
         if error.code != "expression.collation":
             raise

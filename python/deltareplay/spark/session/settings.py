@@ -89,9 +89,9 @@ def name_key(spark: SparkSession) -> Callable[[str], str]:
 
 
 def write_options(spark: SparkSession) -> dict[str, Any]:
-    """Return the settings of the session that apply to a write, as options of the format.
+    """Return the settings of the session that apply to a write, as the format takes them.
 
-    They also have ``timeZone``, the time zone of the session, which is not an option of the format.
+    They have the names of its options, except ``timeZone`` and ``properties``.
 
     Raises:
         InvalidArgumentError: ``spark.setting``: as in ``merges_schemas``.

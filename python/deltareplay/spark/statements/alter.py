@@ -65,7 +65,7 @@ class Alter(SharedStatement):
         )
 
     def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:
-        """Change the table in one commit, or in none if nothing changes.
+        """Change the table in one commit at most.
 
         Only ``DROP FEATURE`` and the property ``delta.enableRowTracking`` may make more commits.
 

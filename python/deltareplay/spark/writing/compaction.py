@@ -175,7 +175,7 @@ class Compaction:
 def after_write(spark: SparkSession, target: TargetTable, version: int, added: pa.Table) -> None:
     """Compact small files after a write, if the session or the table enables it.
 
-    Any other failure is a warning, because the write is committed.
+    Failures, except the one below, are warnings, because the write is committed.
 
     Args:
         spark: The session.

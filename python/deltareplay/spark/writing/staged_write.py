@@ -179,7 +179,8 @@ SAFE = "/=:@!$&'()*+,;~-._"
 
 #: Null as the name of a directory.
 _NULL = "__HIVE_DEFAULT_PARTITION__"
-#: The prefix of strings whose directories would be those of null: the empty string, and that name.
+#: The prefix of strings whose directories would be those of null (the empty string, and that name),
+#: and of strings that begin with the prefix themselves.
 _PREFIX = "deltareplay_text_"
 
 
