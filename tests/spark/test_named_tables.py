@@ -130,6 +130,26 @@ def test_spark_writes_tables_of_other_formats(delta: Any, name: str) -> None:
         frame(delta).writeTo(f"{name}_none").append()
 
 
+@pytest.mark.parametrize("format", ["parquet", "json", None])
+def test_other_formats_do_not_write_into_delta_tables(
+    delta: Any, name: str, tmp_path: Path, format: str | None
+) -> None:
+    """As in delta-spark, which replaces tables by those of other formats, though."""
+    frame(delta).write.format("delta").saveAsTable(name)
+    for mode in ("append", "overwrite"):  # Spark would drop the table, and then fail
+        writer = frame(delta).write if format is None else frame(delta).write.format(format)
+        with pytest.raises(dr.InvalidArgumentError, match=r"parquet|json") as caught:
+            writer.mode(mode).saveAsTable(name)
+        assert caught.value.code == "option.write"
+    if format is not None:
+        stream = delta.readStream.format("rate").load().writeStream.format(format)
+        with pytest.raises(dr.InvalidArgumentError, match=format) as caught:
+            stream.option("checkpointLocation", str(tmp_path / "checkpoint")).toTable(name)
+        assert caught.value.code == "option.write"
+    assert rows(delta, name) == ROWS
+    dr_spark.sql(delta, f"DROP TABLE {name}")
+
+
 def test_streams_read_and_write_tables_by_name(delta: Any, named: str, tmp_path: Path) -> None:
     frame(delta).write.insertInto(named)
     created = f"{named}_made"

@@ -129,6 +129,41 @@ def streamed(
     return _path(lookup.find(spark, names.table_parts(name)))
 
 
+def check_format(
+    spark: SparkSession, name: str, source: str, options: Mapping[str, str], mode: str | None
+) -> None:
+    """Check that ``saveAsTable`` in another format does not write into a Delta table.
+
+    As in delta-spark, rows cannot be appended. They may replace the table, unless Spark would drop
+    it from the catalog and then fail, because its files stay where those of the new table would be.
+
+    Raises:
+        InvalidArgumentError: ``option.write``.
+    """
+    mode = (mode or "").lower()
+    if mode not in ("append", "overwrite") or capabilities.has_delta(spark):
+        return
+    parts = names.table_parts(name)
+    entry = lookup.find(spark, parts)
+    if not entry.is_delta:
+        return
+    if mode == "overwrite":
+        has_path = any(key.lower() == "path" for key in options)
+        place = None if has_path else registration.new_location(spark, parts, None)
+        if place is None or lookup.at_path(place).uri.rstrip("/") != entry.table().uri.rstrip("/"):
+            return
+    raise wrong_format(name, source)
+
+
+def wrong_format(name: str, source: str) -> InvalidArgumentError:
+    """Return the error for rows of another format that are written into a Delta table."""
+    return InvalidArgumentError(
+        f"the table {name} is a Delta table, and the format of the rows is {source}: write them "
+        "with format('delta'), or into another table",
+        code="option.write",
+    )
+
+
 def path_of(spark: SparkSession, name: str) -> str | None:
     """Return the path of a Delta table of the catalog; None for tables that Spark opens itself."""
     if capabilities.has_delta(spark):

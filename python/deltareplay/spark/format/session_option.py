@@ -188,9 +188,16 @@ def _by_name(kind: Any, name: str, write: Callable[[Any, Mapping[str, Any]], Non
     @functools.wraps(method)
     def named(self: Any, *args: Any, **kwargs: Any) -> Any:
         arguments = signature.bind(self, *args, **kwargs).arguments
-        # before the catalog gets a name
-        if "format" in signature.parameters and _is_ours(self, arguments.get("format")):
-            return write(self, arguments)
+        if "format" in signature.parameters:
+            if _is_ours(self, arguments.get("format")):  # before the catalog gets a name
+                return write(self, arguments)
+            named_tables.check_format(
+                internals.session_of(self),
+                arguments["name"],
+                _format(self, arguments.get("format")),
+                getattr(self, _OPTIONS, {}) | _texts(arguments.get("options", {})),
+                arguments.get("mode") or getattr(self, _MODE, None),
+            )
         try:
             return method(self, *args, **kwargs)
         except Exception as error:  # raised for every Delta table if there is no jar
@@ -276,6 +283,8 @@ def _stream_by_name(streaming: Any) -> None:
             path = named_tables.path_of(spark, name)
             if path is None:
                 return to_table(self, *args, **kwargs)
+            if arguments.get("format") or getattr(self, _FORMAT, None):
+                raise named_tables.wrong_format(name, _format(self, arguments.get("format")))
             arguments["format"] = _own_format()
         return self.start(path, **arguments.pop("options", {}), **arguments)
 
@@ -317,7 +326,12 @@ def _add_option(writer: Any, *, is_stream: bool) -> None:
 
 def _is_ours(writer: Any, source: str | None) -> bool:
     """Return whether a writer, or the call itself, selects one of our formats."""
+    return _format(writer, source).lower() in _formats
+
+
+def _format(writer: Any, source: str | None) -> str:
+    """Return the format of a writer, or of the call itself."""
     source = source or getattr(writer, _FORMAT, None)
     if source is None:
         source = internals.session_of(writer).conf.get("spark.sql.sources.default")
-    return str(source).lower() in _formats
+    return str(source)
