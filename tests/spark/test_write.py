@@ -119,6 +119,29 @@ def test_every_type_partitioned_or_not(spark: Any, tmp_path: Path) -> None:
     assert directories(tmp_path / "flat")[0].isalnum()
 
 
+def test_intervals_of_fewer_units_fit_the_columns_of_a_new_table(
+    spark: Any, tmp_path: Path
+) -> None:
+    days, years = "INTERVAL '3' DAY AS d, INTERVAL '1:02' HOUR TO MINUTE AS h", "INTERVAL '2' YEAR"
+    rows = spark.sql(f"SELECT {days}, {years} AS y")
+    dr_spark.write(rows, tmp_path)
+    dr_spark.write(rows, tmp_path, mode="append")
+    written = dr_spark.read(spark, tmp_path)
+    assert written.dtypes == [
+        ("d", "interval day to second"),
+        ("h", "interval day to second"),
+        ("y", "interval year to month"),
+    ]
+    texts = written.selectExpr("CAST(d AS STRING)", "CAST(h AS STRING)", "CAST(y AS STRING)")
+    assert [tuple(row) for row in texts.collect()] == 2 * [
+        (
+            "INTERVAL '3 00:00:00' DAY TO SECOND",
+            "INTERVAL '0 01:02:00' DAY TO SECOND",
+            "INTERVAL '2-0' YEAR TO MONTH",
+        )
+    ]
+
+
 def test_writes_follow_the_rules_of_the_table(spark: Any, tmp_path: Path) -> None:
     from delta.tables import DeltaTable
 

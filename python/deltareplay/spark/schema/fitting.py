@@ -10,6 +10,16 @@ _WIDER = {
     "short": ("integer", "long"),
     "integer": ("long",),
     "float": ("double",),
+    "interval year": ("interval year to month",),
+    "interval month": ("interval year to month",),
+    **dict.fromkeys(
+        (
+            *("interval day", "interval day to hour", "interval day to minute"),
+            *("interval hour", "interval hour to minute", "interval hour to second"),
+            *("interval minute", "interval minute to second", "interval second"),
+        ),
+        ("interval day to second",),
+    ),
 }
 
 
@@ -17,11 +27,13 @@ def fits(source: Type, target: Type) -> bool:
     """Return whether the target is the source type, or a wider type of the same kind.
 
     Integers fit into wider integers, float into double, decimals into decimals with at least as
-    many digits on both sides of the point, and void into every type. The fields of structs must
-    have the same names, in the same order.
+    many digits on both sides of the point, intervals into those of more units, and void into every
+    type. The fields of structs must have the same names, in the same order.
 
     >>> fits("integer", "long"), fits("decimal(5,2)", "decimal(6,2)"), fits("integer", "double")
     (True, True, False)
+    >>> fits("interval day", "interval day to second"), fits("interval year", "interval day")
+    (True, False)
     """
     if source == "void":
         return True
