@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from spark.support.comparison import compare, create_table
+from spark.support.settings import conf
 from spark.support.statements import run_statement
 
 import deltareplay as dr
@@ -151,6 +152,13 @@ def test_cluster_by_of_writers_is_refused(spark: Any, tmp_path: Path) -> None:
         "MERGE WITH SCHEMA EVOLUTION INTO {t} USING new ON 1 = 1 WHEN MATCHED THEN UPDATE SET *",
         "MERGE INTO {t} t USING new ON 1 = 1 WHEN MATCHED THEN UPDATE SET T.Day = new.DAY",
         "MERGE INTO {t} USING new ON 1 = 0 WHEN NOT MATCHED BY SOURCE THEN UPDATE SET DAY = 'tue'",
+        "OPTIMIZE {t} ZORDER BY (DAY)",
+        "ALTER TABLE {t} ALTER COLUMN DAY COMMENT 'which'",
+        "ALTER TABLE {t} ALTER COLUMN id AFTER DAY",
+        "ALTER TABLE {t} ADD COLUMN new INT AFTER DAY",
+        "ALTER TABLE {t} RENAME COLUMN DAY TO weekday",
+        "ALTER TABLE {t} DROP COLUMN DAY",
+        "ALTER TABLE {t} CLUSTER BY (ID)",
     ],
 )
 def test_statements_in_a_session_that_tells_cases_apart(
@@ -168,5 +176,43 @@ def test_statements_in_a_session_that_tells_cases_apart(
     finally:
         spark.conf.unset("spark.sql.caseSensitive")
         spark.catalog.dropTempView("new")
-    assert caught.value.code in ("statement.column", "write.columns")
+    assert caught.value.code in ("statement.column", "write.columns", "alter.column")
     assert dr.Table(path).snapshot().version == 1
+
+
+def test_partitions_in_a_session_that_tells_cases_apart(spark: Any, tmp_path: Path) -> None:
+    """As in delta-spark 4.4 (NON_PARTITION_COLUMN)."""
+    table = f"delta.`{tmp_path}`"
+    run_statement(spark, f"CREATE TABLE {table} {COLUMNS} USING delta PARTITIONED BY (Day)")
+    with conf(spark, spark__sql__caseSensitive="true"):
+        with pytest.raises(dr.InvalidArgumentError) as caught:
+            run_statement(spark, f"INSERT INTO {table} PARTITION (day = 'tue') VALUES (2)")
+        assert caught.value.code == "write.partitions"
+        run_statement(spark, f"INSERT INTO {table} PARTITION (Day = 'tue') VALUES (2)")
+        run_statement(spark, f"OPTIMIZE {table} ZORDER BY (id)")
+        run_statement(spark, f"ALTER TABLE {table} ALTER COLUMN id COMMENT 'which'")
+    assert dr.Table(tmp_path).snapshot().scan().to_arrow().to_pylist() == [{"id": 2, "Day": "tue"}]
+
+
+@pytest.mark.parametrize("source", ["SELECT 1L AS id, 9L AS ID, 'z' AS Day", "stored"])
+def test_a_source_whose_columns_differ_in_case_only(
+    spark: Any, tmp_path: Path, source: str
+) -> None:
+    """Valid in a session that tells cases apart, as in delta-spark 4.4."""
+    text = (
+        "MERGE INTO {t} t USING new s ON t.id = s.id WHEN MATCHED THEN UPDATE SET id = s.ID "
+        "WHEN NOT MATCHED THEN INSERT *"
+    )
+    if source == "stored":  # neither statement computes it twice
+        source = "SELECT 1L AS id, max(ID) AS ID, 'z' AS Day FROM VALUES (9L) AS t(ID)"
+    dr_spark.write(spark.sql(ROWS), tmp_path / "base")
+    with conf(spark, spark__sql__caseSensitive="true"):
+        spark.sql(f"{source} UNION ALL SELECT 5L, 6L, 'y'").createOrReplaceTempView("new")
+        compare(
+            spark,
+            tmp_path,
+            tmp_path / "base",
+            lambda path: _run_by_delta_spark(spark, text, path),
+            lambda path: _run_by_deltareplay(spark, text, path),
+        )
+        spark.catalog.dropTempView("new")

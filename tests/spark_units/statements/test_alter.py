@@ -81,7 +81,7 @@ CASES: dict[str, Any] = {
         "add_constraint", "c", "a > (1 + 2) AND b = ')'"
     ),
     "DROP CONSTRAINT IF EXISTS `c d`": Call("drop_constraint", "c d", if_exists=True),
-    "CLUSTER BY (a, b.c)": Call("cluster_by", ("a", "b.c")),
+    "CLUSTER BY (a, b.c)": Call("cluster_by", ("a", "b.c"), columns=(("a",), ("b", "c"))),
     "CLUSTER BY NONE": Call("cluster_by", ()),
     "DROP FEATURE deletionVectors TRUNCATE HISTORY": Call(
         "drop_feature", "deletionVectors", truncate_history=True

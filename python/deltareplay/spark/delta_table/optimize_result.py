@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from deltareplay._names import parts_of
 from deltareplay.spark.maintenance.detail import location
 from deltareplay.spark.maintenance.optimize import optimize
 from deltareplay.spark.schema.frames import from_arrow
+from deltareplay.spark.schema.spelling import check_spelling
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -115,7 +117,12 @@ def run(
         where: An SQL condition on partition columns; None selects all files.
         z_order_by: Columns of a Z-order; None compacts files, or clusters a clustered table.
         purge: Whether only files with deleted rows or dropped columns are rewritten.
+
+    Raises:
+        InvalidArgumentError: ``alter.column``: a column of the Z-order has another spelling, and
+            the session distinguishes upper and lower case; or as by ``optimize``.
     """
+    check_spelling(spark, table, map(_path, z_order_by or ()), "alter.column")
     started = _now()
     before = table.snapshot()
     commit = optimize(spark, table, where=where, z_order_by=z_order_by, purge=purge)
@@ -124,6 +131,10 @@ def run(
     metrics["totalClusterParallelism"] = _parallelism(spark)
     row = {"path": location(table.uri), "metrics": metrics}
     return from_arrow(spark, pa.Table.from_pylist([row], _SCHEMA))
+
+
+def _path(column: str) -> Sequence[str]:
+    return parts_of(column) or (column,)
 
 
 def _metrics(

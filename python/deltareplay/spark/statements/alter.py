@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,6 +11,7 @@ from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.definition import definition
 from deltareplay.spark.schema.fields import nullable
 from deltareplay.spark.schema.frames import empty_frame
+from deltareplay.spark.schema.spelling import check_spelling
 from deltareplay.spark.session import capabilities
 from deltareplay.spark.statements.statement import SharedStatement, Statement
 from deltareplay.spark.syntax import names
@@ -78,7 +79,9 @@ class Alter(SharedStatement):
             self.clause.check(spark, entry)
             return spark.sql(self.text)
         capabilities.require_spark_4(spark, "ALTER TABLE")
-        self.clause.run(entry.table())
+        table = entry.table()
+        check_spelling(spark, table, self.clause.columns, "alter.column")
+        self.clause.run(table)
         return empty_frame(spark)
 
 
@@ -99,11 +102,15 @@ class Call:
 
     Attributes:
         arguments: The positional arguments.
+        columns: The paths of the columns that the clause names.
         options: The keyword arguments.
     """
 
-    def __init__(self, method: str, *arguments: Any, **options: Any) -> None:
+    def __init__(
+        self, method: str, *arguments: Any, columns: Sequence[Name] = (), **options: Any
+    ) -> None:
         self.method, self.arguments, self.options = method, arguments, options
+        self.columns = columns
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Call) and vars(self) == vars(other)
@@ -139,7 +146,8 @@ def _drop_constraint(parser: Parser) -> Call:
 
 
 def _cluster_by(parser: Parser) -> Call:
-    return Call("cluster_by", () if parser.takes("NONE") else parser.column_list())
+    columns = () if parser.takes("NONE") else tuple(parser.in_parentheses(parser.name))
+    return Call("cluster_by", tuple(map(".".join, columns)), columns=columns)
 
 
 def _replace_columns(_parser: Parser) -> Call:
@@ -166,6 +174,10 @@ class Position:
     @property
     def change(self) -> Change:
         return ("first" if self.after is None else "after", self.after)
+
+    def columns(self, path: Name) -> list[Name]:
+        """Return the path of the column before that of a path, if there is one."""
+        return [] if self.after is None else [(*path[:-1], self.after)]
 
 
 @dataclass(frozen=True)
@@ -207,17 +219,28 @@ class AddedColumn:
 class AddColumns:
     """The clause ``ADD COLUMNS``."""
 
-    columns: tuple[AddedColumn, ...]
+    added: tuple[AddedColumn, ...]
 
     @classmethod
     def read(cls, parser: Parser) -> AddColumns:
         columns = parser.in_parentheses(lambda: AddedColumn.read(parser), optional=True)
         return cls(tuple(columns))
 
+    @property
+    def columns(self) -> list[Name]:
+        """The paths of existing columns that the clause names."""
+        structs = [added.path[:-1] for added in self.added if len(added.path) > 1]
+        return structs + [
+            path
+            for added in self.added
+            if added.position is not None
+            for path in added.position.columns(added.path)
+        ]
+
     def run(self, table: Table) -> None:
         schema = _schema(table)
         columns = []
-        for added in self.columns:
+        for added in self.added:
             path = added.path
             column = _column(path, added.data_type, nullable=added.nullable, comment=added.comment)
             if not all(part.nullable for part in nested([column])):
@@ -244,6 +267,11 @@ class RenameColumn:
         parser.needs("TO")
         return cls(path, parser.identifier())
 
+    @property
+    def columns(self) -> list[Name]:
+        """The paths of existing columns that the clause names."""
+        return [self.path]
+
     def run(self, table: Table) -> None:
         table.rename_column(_path(_schema(table), self.path), self.new_name)
 
@@ -252,7 +280,7 @@ class RenameColumn:
 class DropColumns:
     """The clause ``DROP COLUMNS``."""
 
-    paths: tuple[Name, ...]
+    columns: tuple[Name, ...]
     if_exists: bool = False
 
     @classmethod
@@ -261,7 +289,7 @@ class DropColumns:
         return cls(tuple(parser.in_parentheses(parser.name, optional=True)), if_exists)
 
     def run(self, table: Table) -> None:
-        schema, paths = _schema(table), self.paths
+        schema, paths = _schema(table), self.columns
         if self.if_exists:
             paths = tuple(path for path in paths if _field(schema, path) is not None)
         if paths:
@@ -332,7 +360,7 @@ class ChangeColumn:
 class ChangeColumns:
     """The clause ``ALTER COLUMN`` or ``CHANGE COLUMN``, with each column once."""
 
-    columns: tuple[ChangeColumn, ...]
+    changed: tuple[ChangeColumn, ...]
 
     @classmethod
     def read(cls, parser: Parser) -> ChangeColumns:
@@ -356,9 +384,20 @@ class ChangeColumns:
         position = Position.read(parser)
         return cls((ChangeColumn(path, data_type, comment, position=position),))
 
+    @property
+    def columns(self) -> list[Name]:
+        """The paths of existing columns that the clause names."""
+        others = [
+            path
+            for change in self.changed
+            if change.position is not None
+            for path in change.position.columns(change.path)
+        ]
+        return [change.path for change in self.changed] + others
+
     def run(self, table: Table) -> None:
         schema = _schema(table)
-        changes = [(_path(schema, column.path), column.changes(schema)) for column in self.columns]
+        changes = [(_path(schema, column.path), column.changes(schema)) for column in self.changed]
         if any(column_changes for _, column_changes in changes):
             table.native.change_columns(changes)
 

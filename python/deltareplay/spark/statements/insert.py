@@ -123,7 +123,7 @@ class Insert(SharedStatement):
         if self.using or self.on is not None:
             self._replace(spark, snapshot, target)
             return empty_frame(spark)
-        constants = _constants(self, target)
+        constants = _constants(self, target, settings.name_key(spark))
         _check_listed(self.columns or (), target, settings.name_key(spark))
         columns = self.columns or [field.name for field in target.fields]
         names = [column for column in columns if self.columns or column not in constants]
@@ -274,18 +274,18 @@ def _check_positions(using: Sequence[str], rows: DataFrame, columns: Sequence[st
             )
 
 
-def _constants(statement: Insert, target: TargetTable) -> dict[str, str]:
+def _constants(statement: Insert, target: TargetTable, key: Callable[[str], str]) -> dict[str, str]:
     """Return the constant values of partition columns, by name in the table's spelling."""
-    spellings = {name.lower(): name for name in target.partition_columns}
+    spellings = {key(name): name for name in target.partition_columns}
     for name in statement.partition:
-        if name.lower() not in spellings:
+        if key(name) not in spellings:
             raise InvalidArgumentError(
                 f"{name} is not a partition column of the table, which has "
                 f"{', '.join(spellings.values()) or 'none'}: take its values from the query",
                 code="write.partitions",
             )
     return {
-        spellings[name.lower()]: value
+        spellings[key(name)]: value
         for name, value in statement.partition.items()
         if value is not None
     }

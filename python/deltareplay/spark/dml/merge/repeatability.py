@@ -19,7 +19,7 @@ from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.dml.statement import analyzed, as_column, condition_text
 from deltareplay.spark.scan import connect_sql, hidden_columns
 from deltareplay.spark.schema.fields import fields_of
-from deltareplay.spark.session import capabilities, internals, strings
+from deltareplay.spark.session import capabilities, internals, settings, strings
 from deltareplay.spark.storage.hadoop_path import glob_escaped
 from deltareplay.spark.storage.staging_directory import StagingDirectory
 from deltareplay.spark.syntax import names
@@ -83,14 +83,15 @@ class MergeSource:
                 code="merge.stream",
             )
         fields = fields_of(frame.schema)
+        key = settings.name_key(frame.sparkSession)
         keys: set[str] = set()
         for field in fields:
-            if field.key in keys:
+            if key(field.name) in keys:
                 raise InvalidArgumentError(
                     f"the source has two columns {field.name}: rename one of them",
                     code="write.columns",
                 )
-            keys.add(field.key)
+            keys.add(key(field.name))
         if alias is None:
             aliases = _aliases(frame)
             alias = next(iter(aliases)) if len(aliases) == 1 else None

@@ -1,0 +1,64 @@
+"""The spelling of column names in a session that distinguishes upper and lower case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from deltareplay._protocol.schema import Struct, Type, inner_fields
+from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark.session import settings
+from deltareplay.spark.syntax import names
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from deltareplay._table.table import Table
+
+
+def check_spelling(
+    spark: SparkSession, table: Table, paths: Iterable[Sequence[str]], code: str
+) -> None:
+    """Check that names are spelled as in the schema, if the session has ``caseSensitive``.
+
+    Names of columns that do not exist in any spelling are left to the caller.
+
+    Args:
+        spark: The session.
+        table: The table.
+        paths: The columns: the names of the enclosing structs, and of the column.
+        code: The code of the error.
+
+    Raises:
+        InvalidArgumentError: A name has another spelling; or ``spark.setting``.
+    """
+    paths = list(paths)
+    if not paths or settings.name_key(spark) is str.lower:
+        return
+    schema = Struct.parse(table.snapshot().schema_json)
+    for path in paths:
+        found = spelled(schema, path)
+        if found is not None and found != tuple(path):
+            raise InvalidArgumentError(
+                f"there is no column {names.dotted(path)}, but {names.dotted(found)}: write it "
+                "like this, or set spark.sql.caseSensitive to false",
+                code=code,
+            )
+
+
+def spelled(schema: Struct, path: Sequence[str]) -> tuple[str, ...] | None:
+    """Return a path in the spelling of the schema; None if there is no such column.
+
+    >>> spelled(Struct.parse('{"fields": [{"name": "Id", "type": "long"}]}'), ["ID"])
+    ('Id',)
+    """
+    type_: Type = schema
+    found: list[str] = []
+    for step in path:
+        fields = inner_fields(type_)
+        field = next((field for field in fields if field.key == step.lower()), None)
+        if field is None:
+            return None
+        found.append(field.name)
+        type_ = field.type
+    return tuple(found)
