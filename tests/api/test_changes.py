@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import pickle
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -224,6 +225,19 @@ def test_schemas_that_change_within_a_range(log: logs.LogBuilder) -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
         table.changes(0).to_arrow()
     assert (caught.value.code, caught.value.version) == ("changes.schema", 0)
+
+
+@pytest.mark.parametrize("kind", ["full-delta", "min-delta", "upsert", "append-only"])
+def test_a_range_that_begins_with_another_type(tmp_path: Path, kind: Any) -> None:
+    """The first commit removes rows of the type before."""
+    table = dr.create_table(tmp_path, pa.schema([("a", pa.int32()), ("b", pa.int64())]))
+    table.append(pa.table({"a": pa.array([1], pa.int32()), "b": [1]}))
+    table.overwrite(pa.table({"a": ["x"], "b": [2]}), schema_mode="overwrite")
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        table.changes(2, kind=kind, key=["b"]).to_arrow()
+    assert (caught.value.code, caught.value.version) == ("changes.schema", 2)
+    table.overwrite(pa.table({"a": ["y"], "b": [3]}))
+    assert table.changes(3, kind=kind, key=["b"]).to_arrow().num_rows > 0
 
 
 def test_partition_columns_are_those_of_each_commit(log: logs.LogBuilder) -> None:

@@ -14,12 +14,13 @@ use super::range::commits::{Commit, Commits, Stamp};
 use super::range::derive::{
     CommitRows, DerivedCommit, MatchBy, derive, derive_net, row_changes, row_changes_of,
 };
-use super::range::metadata_history::{CommitSettings, MetadataHistory};
+use super::range::metadata_history::{CommitSettings, MetadataHistory, check_schema};
 use super::rows::piece::Piece;
 use super::rows::row_schema::ResolvedDefinition;
 use super::{ChangeOptions, Changes};
 use crate::error::{Error, Result};
 use crate::replay::{Keys, Source};
+use crate::snapshot::load::load;
 
 /// A part of the work of reading changed rows.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -102,6 +103,9 @@ struct CommitsWithSettings {
     options: ChangeOptions,
     /// `None` for an empty range, and after the end.
     log: Option<(Commits, MetadataHistory)>,
+    source: Source,
+    /// True before the first commit.
+    first: bool,
 }
 
 impl CommitsWithSettings {
@@ -117,6 +121,8 @@ impl CommitsWithSettings {
             resolved: Arc::clone(&changes.resolved),
             options: changes.options.clone(),
             log,
+            source: changes.source.clone(),
+            first: true,
         })
     }
 }
@@ -126,8 +132,12 @@ impl Iterator for CommitsWithSettings {
 
     fn next(&mut self) -> Option<Self::Item> {
         let (commits, history) = self.log.as_mut()?;
+        let first = std::mem::replace(&mut self.first, false);
         let next = commits.next().map(|commit| {
             let mut commit = commit?;
+            if first {
+                check_before(&self.source, &commit, &self.resolved)?;
+            }
             let settings = history.step(&mut commit, &self.resolved)?;
             if self.options.require_feed && !settings.feed {
                 return Err(feed_disabled(commit.stamp.version));
@@ -138,6 +148,23 @@ impl Iterator for CommitsWithSettings {
             self.log = None;
         }
         next
+    }
+}
+
+/// Checks the columns of the rows that the first commit of a range removes, if it changes the table's.
+///
+/// If the version before it cannot be loaded, its files are read nevertheless.
+fn check_before(source: &Source, commit: &Commit, resolved: &ResolvedDefinition) -> Result<()> {
+    let version = commit.stamp.version;
+    if commit.metadata.is_none() || commit.removes.is_empty() || !commit.change_files.is_empty() {
+        return Ok(());
+    }
+    let before = version.checked_sub(1);
+    match before.map(|before| load(source, Some(before), false)) {
+        Some(Ok(before)) => {
+            check_schema(&before, resolved).map_err(|error| error.at_version(version))
+        }
+        Some(Err(_)) | None => Ok(()),
     }
 }
 

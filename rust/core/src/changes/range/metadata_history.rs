@@ -87,12 +87,7 @@ impl MetadataHistory {
     /// Creates the history with the table at the first version.
     pub(in crate::changes) fn new(start: &Snapshot, resolved: &ResolvedDefinition) -> Result<Self> {
         let metadata = start.metadata().clone();
-        check(
-            start.schema(),
-            resolved,
-            start.properties().column_mapping_mode,
-        )
-        .map_err(|error| error.at_version(start.version()))?;
+        check_schema(start, resolved).map_err(|error| error.at_version(start.version()))?;
         Ok(Self {
             settings: settings_of(start.properties(), &metadata),
             partitions: PartitionNames::of(start)?,
@@ -163,6 +158,15 @@ fn settings_of(properties: &TableProperties, metadata: &Metadata) -> CommitSetti
         row_tracking: properties.row_tracking && !properties.row_tracking_suspended,
         partitioned: !metadata.partition_columns.is_empty(),
     }
+}
+
+/// Checks that rows of this version can be returned.
+pub(in crate::changes) fn check_schema(
+    snapshot: &Snapshot,
+    resolved: &ResolvedDefinition,
+) -> Result<()> {
+    let mode = snapshot.properties().column_mapping_mode;
+    check(snapshot.schema(), resolved, mode)
 }
 
 /// Checks that rows of a table with this metadata can be returned.
