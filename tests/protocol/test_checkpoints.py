@@ -357,6 +357,21 @@ def test_integers_of_another_width_are_read(log: logs.LogBuilder, kind: pa.DataT
     assert paths(snapshot) == ["f"]
 
 
+def test_unsigned_statistics_are_read(log: logs.LogBuilder) -> None:
+    stats = logs.stats(3, id=(1, 5, 0))
+    log.create(SCHEMA, logs.add("f", stats=stats))
+    (path,) = log.checkpoint(stats_type=log.stats_type(), drop=["add.stats"])
+    retype(path, "add", {pa.int64(): pa.uint64()})
+    log.delete_commits(1)
+
+    snapshot = opened(log)
+
+    [row] = snapshot.files(columns=["stats", "numRecords"]).to_pylist()
+    assert json.loads(row["stats"]) == json.loads(stats)
+    assert row["numRecords"] == snapshot.num_rows == 3
+    assert snapshot.min_max("id") == (1, 5)
+
+
 @pytest.mark.parametrize("action", ["protocol", "metaData", "txn", "domainMetadata", "add"])
 def test_strings_without_the_annotation_are_read(log: logs.LogBuilder, action: str) -> None:
     """Parquet's older writers store strings as plain bytes."""

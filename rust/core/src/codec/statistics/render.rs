@@ -12,8 +12,9 @@ use arrow_array::types::{
     Int16Type, Int32Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType,
     TimestampNanosecondType, TimestampSecondType,
 };
-use arrow_array::{Array, StringArray, StructArray};
+use arrow_array::{Array, Int64Array, StringArray, StructArray};
 use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_cast::cast;
 use arrow_schema::{DataType, Fields, TimeUnit};
 
 use super::MAX_SCHEMA_DEPTH;
@@ -96,6 +97,7 @@ enum LeafValues<'a> {
     },
     Text(&'a arrow_array::StringArray),
     TextOfBytes(StringArray),
+    Unsigned(Int64Array),
     LargeText(&'a arrow_array::LargeStringArray),
     TextView(&'a arrow_array::StringViewArray),
     Binary(&'a arrow_array::BinaryArray),
@@ -196,6 +198,12 @@ impl<'a> LeafValues<'a> {
             DataType::Int16 => Self::Int16(values!(Int16Type)),
             DataType::Int32 => Self::Int32(values!(Int32Type)),
             DataType::Int64 => Self::Int64(values!(Int64Type)),
+            DataType::UInt8 | DataType::UInt16 | DataType::UInt32 | DataType::UInt64 => {
+                let signed = cast(array, &DataType::Int64).ok()?;
+                // a number that does not fit becomes null
+                let fits = signed.null_count() == array.null_count();
+                Self::Unsigned(fits.then(|| signed.as_primitive::<Int64Type>().clone())?)
+            }
             DataType::Float32 => Self::Float32(values!(Float32Type)),
             DataType::Float64 => Self::Float64(values!(Float64Type)),
             DataType::Decimal32(_, scale) => Self::Decimal32(values!(Decimal32Type), *scale),
@@ -243,6 +251,7 @@ impl<'a> LeafValues<'a> {
             Self::Int16(values) => format::integer(out, value(values, row).into()),
             Self::Int32(values) => format::integer(out, value(values, row).into()),
             Self::Int64(values) => format::integer(out, value(values, row)),
+            Self::Unsigned(values) => format::integer(out, values.value(row)),
             Self::Float32(values) => format::float(out, value(values, row)),
             Self::Float64(values) => format::float(out, value(values, row)),
             Self::Decimal32(values, scale) => {
