@@ -571,3 +571,26 @@ def test_infinities_are_bounds(kind: pa.DataType, tmp_path: Path) -> None:
     deltalake = pytest.importorskip("deltalake")
     read = deltalake.DeltaTable(path).to_pyarrow_table(filters=[("f", "=", 2.0)])
     assert read["f"].to_pylist() == [2.0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "year", "rest"),
+    [
+        (pa.date32(), 2**31 - 1, 5_881_580, "month(v) = 7 AND day(v) = 11"),
+        (pa.date32(), -(2**31), -5_877_641, "month(v) = 6 AND day(v) = 23"),
+        (pa.timestamp("us", "UTC"), 2**63 - 1, 294_247, "month(v) = 1 AND hour(v) = 4"),
+        (pa.date32(), 0, 1970, "quarter(v) = 1 AND dayofyear(v) = 1"),
+        (pa.date32(), -1, 1969, "quarter(v) = 4 AND dayofyear(v) = 365"),
+    ],
+)
+def test_conditions_on_years_of_any_date(
+    tmp_path: Path, kind: pa.DataType, value: int, year: int, rest: str
+) -> None:
+    """The ends of Spark's types, as Java's calendar has them."""
+    table = dr.create_table(tmp_path, pa.schema([("v", kind)]))
+    table.add_constraint("c", f"year(v) = {year} AND {rest}")
+    bits = pa.int32() if kind == pa.date32() else pa.int64()
+    table.append(pa.table({"v": pa.array([value, None], bits).cast(kind)}).slice(0, 1))
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        table.append(pa.table({"v": pa.array([value // 2 + 9000], bits).cast(kind)}))
+    assert caught.value.code == "rows.constraint"

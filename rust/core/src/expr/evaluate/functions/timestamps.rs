@@ -202,8 +202,36 @@ pub(super) fn extract(values: &ArrayRef, part: DatePart) -> Result<ArrayRef> {
         DataType::Date32 | DataType::Timestamp(_, None) => Arc::clone(values),
         _ => cast_value(values, &DataType::Timestamp(TimeUnit::Microsecond, None))?,
     };
-    let parts = date_part(&bare, part).map_err(failed)?;
-    cast_value(&parts, &DataType::Int32)
+    let (near, cycles) = within_cycle(&bare);
+    let parts = date_part(&near, part).map_err(failed)?;
+    let parts = cast_value(&parts, &DataType::Int32)?;
+    if part != DatePart::Year {
+        return Ok(parts);
+    }
+    let years = parts.as_primitive::<Int32Type>().iter().zip(cycles);
+    let years = years.map(|(year, cycle)| Some(year? + YEARS_PER_CYCLE * cycle));
+    Ok(Arc::new(years.collect::<Int32Array>()))
+}
+
+/// A cycle of the Gregorian calendar.
+const YEARS_PER_CYCLE: i32 = 400;
+const DAYS_PER_CYCLE: i32 = 146_097;
+
+/// Moves dates or timestamps into one cycle of the calendar, since the library has no years beyond 262142.
+/// Returns the number of cycles of each value, too.
+fn within_cycle(values: &ArrayRef) -> (ArrayRef, Vec<i32>) {
+    const MICROS_PER_CYCLE: i64 = DAYS_PER_CYCLE as i64 * MICROS_PER_DAY;
+    if let Some(days) = values.as_primitive_opt::<Date32Type>() {
+        let near = days.unary::<_, Date32Type>(|day| day.rem_euclid(DAYS_PER_CYCLE));
+        let cycles = days.values().iter();
+        let cycles = cycles.map(|day| day.div_euclid(DAYS_PER_CYCLE)).collect();
+        return (Arc::new(near), cycles);
+    }
+    let micros = values.as_primitive::<TimestampMicrosecondType>();
+    let near = micros.unary::<_, TimestampMicrosecondType>(|at| at.rem_euclid(MICROS_PER_CYCLE));
+    let cycles = micros.values().iter();
+    let cycles = cycles.map(|at| i32::try_from(at.div_euclid(MICROS_PER_CYCLE)).unwrap_or(0));
+    (Arc::new(near), cycles.collect())
 }
 
 /// `date_format` with the numeric letters of Java's patterns.
