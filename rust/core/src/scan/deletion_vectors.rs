@@ -183,17 +183,23 @@ fn read_vectors(storage: &dyn Storage, read: &VectorRead, emit: &mut dyn FnMut(u
                 decode(&read.path, vector, framed, emit);
             }
         }
-        // a vector that points beyond its file must not affect the others
-        Err(error) if read.vectors.len() > 1 && error.code() == "storage.truncated" => {
-            for vector in &read.vectors {
-                match fetch(storage, &read.path, std::slice::from_ref(vector)) {
-                    Ok(pieces) => pieces
-                        .into_iter()
-                        .for_each(|framed| decode(&read.path, vector, framed, emit)),
-                    Err(error) => fail(vector, error, emit),
+        Err(error) if error.code() == "storage.truncated" => match read.vectors.as_slice() {
+            [vector] => fail(vector, truncated(&read.path, vector, error), emit),
+            // a vector that points beyond its file must not affect the others
+            vectors => {
+                for vector in vectors {
+                    match fetch(storage, &read.path, std::slice::from_ref(vector)) {
+                        Ok(pieces) => pieces
+                            .into_iter()
+                            .for_each(|framed| decode(&read.path, vector, framed, emit)),
+                        Err(error) if error.code() == "storage.truncated" => {
+                            fail(vector, truncated(&read.path, vector, error), emit);
+                        }
+                        Err(error) => fail(vector, error, emit),
+                    }
                 }
             }
-        }
+        },
         Err(error) => {
             for vector in &read.vectors {
                 fail(vector, error.duplicate(), emit);
@@ -255,6 +261,20 @@ fn fetch(storage: &dyn Storage, path: &str, vectors: &[StoredVector]) -> Result<
             })
         })
         .collect()
+}
+
+/// Names the vector instead of the range that was read, which begins at the version of the file.
+fn truncated(path: &str, vector: &StoredVector, error: Error) -> Error {
+    let message = format!(
+        "the file ends before the end of this deletion vector, which has {} bytes at offset {}: without it the \
+         deleted rows are unknown, so restore the file or the table",
+        u64::from(vector.size) + FRAME_BYTES,
+        vector.position
+    );
+    Error::corrupt("storage.truncated", message)
+        .because(error)
+        .at_path(path)
+        .at_offset(vector.position)
 }
 
 /// Converts a missing file to an error of the table, not of the storage.

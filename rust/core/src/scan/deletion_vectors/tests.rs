@@ -174,8 +174,8 @@ fn errors_have_file_and_offset_and_spare_other_vectors() {
             "dv.size",
             good[1].position(),
         ),
-        (changed(&good[0], 5000, size, 2), "storage.truncated", 0),
-        (changed(&good[0], 1, i32::MAX, 2), "storage.truncated", 0),
+        (changed(&good[0], 5000, size, 2), "storage.truncated", 5000),
+        (changed(&good[0], 1, i32::MAX, 2), "storage.truncated", 1),
         (changed(&good[0], 3, size, 2), "dv.size", 3),
     ];
     let mut descriptors: Vec<_> = cases
