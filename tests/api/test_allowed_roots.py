@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import pickle
 import uuid
@@ -97,8 +98,12 @@ def test_links_inside_and_to_the_table_are_followed(table: Path) -> None:
     linked.symlink_to(table)
     expected = [1, 1, 2, 3, 3]
     assert rows(dr.Table(table, allowed_roots=[])) == expected
-    # the log refers to the vector by the table's own location
+    # the log refers to the vector by the table's own location, where the link leads to
     assert rows(dr.Table(linked, allowed_roots=[str(table)])) == expected
+    for roots in (None, []):
+        assert rows(dr.Table(linked, allowed_roots=roots)) == expected
+    aged = datetime.timedelta(0)
+    assert dr.Table(linked).vacuum(aged, force=True, dry_run=True).files == ("moved.parquet",)
 
 
 def test_append_does_not_write_through_a_link(table: Path) -> None:

@@ -73,6 +73,12 @@ pub(super) fn outside_target(root: &str, full: &str) -> Option<PathBuf> {
     (!real.starts_with(root)).then_some(real)
 }
 
+/// Returns the location of the directory that a local root is linked to; `None` if it does not exist.
+pub(super) fn real_location(root: &Location) -> Option<Location> {
+    let real = fs::canonicalize(&*with_root(platform::to_system(root.path()))).ok()?;
+    Location::parse(real.to_str()?).ok()
+}
+
 /// Returns the path without links; its last components may not exist yet.
 fn canonical(path: &Path) -> io::Result<PathBuf> {
     let mut missing: Vec<OsString> = Vec::new();

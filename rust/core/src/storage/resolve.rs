@@ -6,7 +6,9 @@
 //! Protocol: "Add File and Remove File" (`path`), "Sidecar File Information", "Deletion Vectors".
 
 use std::borrow::Cow;
+use std::sync::OnceLock;
 
+use super::confined::real_location;
 use super::location::{Location, StoreKind, decode, split_scheme};
 use crate::error::{Error, Result};
 
@@ -15,6 +17,8 @@ use crate::error::{Error, Result};
 pub struct PathResolver {
     root: Location,
     allowed: Vec<Location>,
+    /// The directory that a local root is linked to, once it was needed.
+    real_root: OnceLock<Option<Location>>,
 }
 
 impl PathResolver {
@@ -24,6 +28,7 @@ impl PathResolver {
         Self {
             root: root.clone(),
             allowed: allowed_roots.to_vec(),
+            real_root: OnceLock::new(),
         }
     }
 
@@ -99,12 +104,24 @@ impl PathResolver {
         &self.root
     }
 
+    /// Returns the directory that the root of a local table is linked to: the same files have absolute paths below
+    /// it, too.
+    fn real_root(&self) -> Option<&Location> {
+        let resolve = || match self.root.kind() {
+            StoreKind::Local => real_location(&self.root),
+            _ => None,
+        };
+        self.real_root.get_or_init(resolve).as_ref()
+    }
+
     fn absolute(&self, store: &Location, path: &str, encoded: &str) -> Result<String> {
         let path = path.trim_start_matches('/');
-        if store.same_store(&self.root)
-            && let Some(inside) = below(path, &self.root)
-        {
-            return Ok(inside.to_owned());
+        if store.same_store(&self.root) {
+            let inside = below(path, &self.root);
+            let inside = inside.or_else(|| below(path, self.real_root()?));
+            if let Some(inside) = inside {
+                return Ok(inside.to_owned());
+            }
         }
         let contains = |root: &Location| root.same_store(store) && below(path, root).is_some();
         let is_allowed = self.allowed.iter().any(contains);
