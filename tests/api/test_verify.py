@@ -330,6 +330,29 @@ VECTORS: dict[str, tuple[Callable[[bytes], bytes | None], dict[str, Any], str]] 
 }
 
 
+def test_histograms_of_checksums_are_compared_with_the_files(tmp_path: Path) -> None:
+    log = valid(tmp_path / "t")
+    size = log.state().adds[("c", None)]["size"]
+    for last, expected in ((2 * size, set()), (2 * size + 1, {"checksum.mismatch"})):
+        bins = {"sortedBinBoundaries": [0, 1 << 30], "fileCounts": [2, 0], "totalBytes": [last, 0]}
+        log.checksum(3, fileSizeHistogram=bins)
+        assert codes(log) == expected
+
+
+@pytest.mark.parametrize("stated", [1000, 1001])
+def test_in_commit_timestamps_of_checksums_are_compared_with_the_commit(
+    tmp_path: Path, stated: int
+) -> None:
+    log = logs.LogBuilder(tmp_path / "t")
+    protocol = logs.features(writer_only=["inCommitTimestamp"])
+    info = logs.commit_info(inCommitTimestamp=1000)
+    enabled = {"delta.enableInCommitTimestamps": "true"}
+    metadata = logs.metadata(SCHEMA, configuration=enabled)
+    log.commit(info, protocol, metadata)
+    log.checksum(0, inCommitTimestampOpt=stated)
+    assert codes(log) == (set() if stated == 1000 else {"checksum.mismatch"})
+
+
 @pytest.mark.parametrize("kind", VECTORS)
 def test_damaged_vectors_are_reported(kind: str, tmp_path: Path) -> None:
     log = valid(tmp_path / "t")

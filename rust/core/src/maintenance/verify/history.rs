@@ -7,7 +7,7 @@ use super::checkpoints::{self, compare};
 use super::commit::apply;
 use super::findings::{Findings, Severity};
 use super::state::{State, same_metadata, transactions_expire};
-use crate::codec::version_checksum::{MAX_CHECKSUM_BYTES, VersionChecksum};
+use crate::codec::version_checksum::{FileSizeHistogram, MAX_CHECKSUM_BYTES, VersionChecksum};
 use crate::error::{Error, Result};
 use crate::log::CheckpointInstance;
 use crate::log::path::commit_path;
@@ -212,7 +212,15 @@ impl<'a> History<'a> {
                 .at_path(file.file.path.clone())
                 .at_version(file.version)
         });
-        for difference in findings.unless_interrupted(result)?.unwrap_or_default() {
+        let mut found = findings.unless_interrupted(result)?.unwrap_or_default();
+        if let (Some(expected), Some(actual)) = (checksum.in_commit_timestamp, self.timestamp)
+            && expected != actual
+        {
+            found.push(format!(
+                "the in-commit timestamp: the checksum says {expected}, the commits give {actual}"
+            ));
+        }
+        for difference in found {
             let message = format!("the commits and the checksum disagree on {difference}");
             findings.add(Severity::Error, "checksum.mismatch", location, message);
         }
@@ -289,6 +297,20 @@ fn differences(source: &Source, checksum: &VersionChecksum, state: &State) -> Re
             faults.push(format!(
                 "{what}: the checksum says {expected}, the commits give {actual}"
             ));
+        }
+    }
+    if let Some(expected) = &checksum.file_size_histogram {
+        let bins = expected.sorted_bin_boundaries.len();
+        let mut actual = FileSizeHistogram {
+            sorted_bin_boundaries: expected.sorted_bin_boundaries.clone(),
+            file_counts: vec![0; bins],
+            total_bytes: vec![0; bins],
+        };
+        for file in state.live.values() {
+            actual.add(u64::try_from(file.size).unwrap_or(0));
+        }
+        if actual != *expected {
+            faults.push("the histogram of file sizes".to_owned());
         }
     }
     if let (Some(expected), Some(actual)) = (&checksum.protocol, &state.log.protocol)
