@@ -69,8 +69,8 @@ impl Cloning {
         detached(py, || self.with(core::Cloning::copy))
     }
 
-    /// Commits the clone, once its files are copied.
-    fn commit(&self, py: Python<'_>, durable: bool) -> PyResult<()> {
+    /// Commits the clone, once its files are copied; returns the version.
+    fn commit(&self, py: Python<'_>, durable: bool) -> PyResult<Option<u64>> {
         let options = TransactionOptions::durable(durable);
         detached(py, || {
             let mut planned = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from deltareplay._support.uris import without_secrets
 from deltareplay.exceptions import InvalidArgumentError, TableNotFoundError
 from deltareplay.spark.catalog import lookup, registration
-from deltareplay.spark.maintenance.clone import clone
+from deltareplay.spark.maintenance.clone import commit_clone
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -71,8 +70,7 @@ def run(
         )
     if not exists and mode == "replace":
         raise TableNotFoundError(f"there is no table at {uri}", code="table.not_found")
-    before = table.snapshot().version if exists else -1
-    cloned = clone(
+    cloned, version = commit_clone(
         spark,
         source,
         table.uri,
@@ -80,16 +78,14 @@ def run(
         or_replace=exists,
         properties=properties,
     )
-    metrics = _metrics(cloned, before)
+    metrics = _metrics(cloned, version)
     if is_new_name:
         owns_files = location is None and not exists
         registration.add(spark, target.parts, cloned, owns_files=owns_files)
     return cloned, metrics
 
 
-def _metrics(table: Table, before: int) -> dict[str, int]:
-    """Return the metrics of the first clone after a version; other writers may have commits too."""
-    histories = (table.history(version=version) for version in itertools.count(before + 1))
-    commits = (row for history in histories for row in history.to_pylist())
-    commit = next(row for row in commits if row["operation"] == "CLONE")
+def _metrics(table: Table, version: int | None) -> dict[str, int]:
+    """Return the metrics of the clone that was committed as a version."""
+    [commit] = table.history(version=version).to_pylist()
     return {key: int(value) for key, value in commit["operationMetrics"]}

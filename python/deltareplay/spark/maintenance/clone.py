@@ -96,6 +96,33 @@ def clone(
     >>> clone(spark, "s3://lake/events", "s3://lake/copy", shallow=False)  # doctest: +SKIP
     Table('s3://lake/copy')
     """
+    target_table, _ = commit_clone(
+        spark,
+        source,
+        target,
+        version=version,
+        timestamp=timestamp,
+        shallow=shallow,
+        or_replace=or_replace,
+        properties=properties,
+        storage_options=storage_options,
+    )
+    return target_table
+
+
+def commit_clone(
+    spark: SparkSession,
+    source: TableLike,
+    target: str | os.PathLike[str],
+    *,
+    version: int | None = None,
+    timestamp: datetime.datetime | str | None = None,
+    shallow: bool,
+    or_replace: bool,
+    properties: Mapping[str, str] | None,
+    storage_options: Mapping[str, str] | None = None,
+) -> tuple[Table, int | None]:
+    """Return the table that ``clone`` returns, and the version that it committed."""
     capabilities.require_spark_4(spark, "cloning")
     snapshot = snapshot_at(spark, source, version, timestamp)
     source_table = table_of(snapshot)
@@ -112,8 +139,7 @@ def clone(
     if parts:
         run.check(spark)
         run.results(spark, CopyFiles(source_table, target_table, parts), len(parts))
-    cloning.commit(True)
-    return target_table
+    return target_table, cloning.commit(True)
 
 
 def _parts(copies: list[_Copy]) -> list[list[_Copy]]:

@@ -83,12 +83,12 @@ impl Cloning {
         copy_files(self.source.source(), self.target.source(), copies)
     }
 
-    /// Commits the clone, once its files are copied.
+    /// Commits the clone, once its files are copied; returns the version.
     ///
     /// # Errors
     ///
     /// As [`clone::transaction`] and [`Table::commit`].
-    pub fn commit(self, options: TransactionOptions) -> Result<()> {
+    pub fn commit(self, options: TransactionOptions) -> Result<Option<u64>> {
         let version = SourceVersion {
             source: self.source.source(),
             snapshot: &self.snapshot,
@@ -101,7 +101,7 @@ impl Cloning {
             &self.options.properties,
             options,
         )?;
-        self.target.commit(transaction).map(drop)
+        Ok(self.target.commit(transaction)?.commit.version)
     }
 }
 
