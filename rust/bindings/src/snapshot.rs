@@ -1,15 +1,19 @@
 //! `Snapshot`: the state of a table at one version.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Date32Type, TimestampMicrosecondType};
+use arrow_array::{ArrayRef, RecordBatch};
 use deltareplay_core::changes::diff::diff;
 use deltareplay_core::codec::file_columns::FileColumns;
 use deltareplay_core::error::Result;
 use deltareplay_core::expr::Predicate;
 use deltareplay_core::replay::FileFilter;
 use deltareplay_core::scan::data_file::Extras;
-use deltareplay_core::scan::min_max::min_max;
+use deltareplay_core::scan::min_max::{min_max, warn};
 use deltareplay_core::scan::{self, ScanOptions};
 use deltareplay_core::snapshot;
 use deltareplay_core::snapshot::pieces::PieceOptions;
@@ -121,9 +125,17 @@ impl Snapshot {
         detached(py, || self.state.num_rows(self.table.source()))
     }
 
-    /// Returns the minimum and the maximum of a column, if the log determines them.
+    /// Returns the minimum and the maximum of a column, if the log determines them, and Python has them.
     fn min_max(&self, py: Python<'_>, column: &str) -> PyResult<Option<ArrowBatch>> {
         let bounds = detached(py, || min_max(self.table.source(), &self.state, column))?;
+        if bounds.iter().flat_map(RecordBatch::columns).any(is_far) {
+            let message = format!(
+                "the minimum or maximum of {column} is not in the years 1 to 9999 of Python's dates: compute them \
+                 by a scan"
+            );
+            warn(&self.state, None, message);
+            return Ok(None);
+        }
         Ok(bounds.map(ArrowBatch::new))
     }
 
@@ -299,4 +311,16 @@ impl Snapshot {
             .map(|warning| (warning.code, warning.path, warning.version, warning.message))
             .collect()
     }
+}
+
+/// Returns `true` if any value is a date or timestamp that Python cannot hold.
+fn is_far(values: &ArrayRef) -> bool {
+    const DAYS: Range<i64> = -719_162..2_932_897; // the years 1 to 9999
+    const MICROSECONDS: i64 = 86_400_000_000; // of a day
+    let days = values.as_primitive_opt::<Date32Type>();
+    let instants = values.as_primitive_opt::<TimestampMicrosecondType>();
+    let days = days.into_iter().flatten().flatten().map(i64::from);
+    let of_instants = instants.into_iter().flatten().flatten();
+    days.chain(of_instants.map(|instant| instant.div_euclid(MICROSECONDS)))
+        .any(|day| !DAYS.contains(&day))
 }

@@ -6,11 +6,10 @@
 //!
 //! Protocol: "Per-file Statistics".
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Date32Type, Decimal128Type, TimestampMicrosecondType};
+use arrow_array::types::Decimal128Type;
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, new_null_array};
 use arrow_ord::sort::{SortOptions, sort_to_indices};
 use arrow_schema::{ArrowError, DataType, FieldRef, Fields};
@@ -28,7 +27,6 @@ use crate::replay::file_filter::tight_bounds;
 use crate::replay::{FileFilter, Source};
 use crate::snapshot::Snapshot;
 use crate::snapshot::row_count::live_rows;
-use crate::spec::interval::MICROS_PER_DAY;
 
 /// The minimum and the maximum so far, each as one row.
 struct Extremes {
@@ -104,30 +102,11 @@ pub fn min_max(source: &Source, snapshot: &Snapshot, column: &str) -> Result<Opt
             }
         }
     }
-    if is_far(&extremes.min) || is_far(&extremes.max) {
-        let message = format!(
-            "the minimum or maximum of {} is not in the years 1 to 9999 of Python's dates: compute them by a scan",
-            column.path.join(".")
-        );
-        warn(snapshot, None, message);
-        return Ok(None);
-    }
     let batch = RecordBatch::try_from_iter_with_nullable([
         ("min", extremes.min, true),
         ("max", extremes.max, true),
     ]);
     batch.map(Some).map_err(columns_mismatch)
-}
-
-/// Returns `true` if any value is a date or timestamp that callers in Python cannot hold.
-fn is_far(values: &ArrayRef) -> bool {
-    const DAYS: Range<i64> = -719_162..2_932_897; // the years 1 to 9999
-    let days = values.as_primitive_opt::<Date32Type>();
-    let instants = values.as_primitive_opt::<TimestampMicrosecondType>();
-    let days = days.into_iter().flatten().flatten().map(i64::from);
-    let of_instants = instants.into_iter().flatten().flatten();
-    days.chain(of_instants.map(|instant| instant.div_euclid(MICROS_PER_DAY)))
-        .any(|day| !DAYS.contains(&day))
 }
 
 /// Returns `true` if bounds of this type are always values themselves.
@@ -279,7 +258,8 @@ fn combine(
     })
 }
 
-fn warn(snapshot: &Snapshot, path: Option<String>, message: String) {
+/// Adds a warning that the log does not give the minimum and the maximum.
+pub fn warn(snapshot: &Snapshot, path: Option<String>, message: String) {
     snapshot.add_warning(LogWarning {
         code: "stats.min_max",
         path,
