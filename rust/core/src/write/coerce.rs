@@ -404,7 +404,8 @@ fn rebased<T: ByteArrayType<Offset = i64>>(array: &GenericByteArray<T>) -> Gener
 
 fn value_does_not_fit(name: &str, target: &ArrowType) -> Error {
     let message = format!(
-        "the column {} has a value that does not fit into the table's {target}",
+        "the column {} has a value that does not fit into the table's {target}: correct the value, or widen the \
+         column",
         clipped(name)
     );
     Error::invalid("rows.value", message)
