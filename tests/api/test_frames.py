@@ -26,6 +26,18 @@ def holders(table: dr.Table) -> dict[str, Any]:
     }
 
 
+def test_dates_that_python_lacks(tmp_path: Path) -> None:
+    """Years of Spark go to 5,881,580."""
+    far = pa.array([2_932_897, -719_163], pa.int32()).cast(pa.date32())  # 10000 and 0
+    table = dr.write(tmp_path, pa.table({"day": far, "id": [1, 2]})) and dr.Table(tmp_path)
+    with pytest.raises(dr.UnsupportedFeatureError, match="date_as_object=False") as caught:
+        table.snapshot().scan().to_pandas()
+    assert caught.value.code == "rows.pandas"
+    frame = table.snapshot().to_arrow().to_pandas(date_as_object=False)
+    assert frame["day"].astype(str).tolist() == ["10000-01-01", "0000-12-31"]
+    assert table.snapshot().scan(columns=["id"]).to_pandas()["id"].tolist() == [1, 2]
+
+
 @pytest.mark.parametrize("name", ["snapshot", "scan", "split", "changes", "change split", "batch"])
 def test_frames_have_the_rows(name: str, rows: dr.Table) -> None:
     holder = holders(rows)[name]

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from deltareplay.exceptions import UnsupportedFeatureError
+
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
@@ -28,13 +30,24 @@ class Frames:
 
         Raises:
             ImportError: pandas is not installed.
+            UnsupportedFeatureError: A date is not in the years 1 to 9999 of Python's dates, which
+                pandas gets (``rows.pandas``).
             CorruptTableError: As ``to_arrow``.
             StorageError: As ``to_arrow``.
 
         >>> rows.snapshot().scan(columns=["id"]).to_pandas()["id"].tolist()
         [1, 3]
         """
-        return self.to_arrow().to_pandas()
+        rows = self.to_arrow()
+        try:
+            return rows.to_pandas()
+        except (ValueError, OverflowError) as error:
+            raise UnsupportedFeatureError(
+                f"pyarrow cannot convert a value to pandas ({error}): if it is a date outside the "
+                "years 1 to 9999, leave the column out, or call "
+                "to_arrow().to_pandas(date_as_object=False)",
+                code="rows.pandas",
+            ) from error
 
     def to_polars(self) -> pl.DataFrame:
         """Read all rows into a Polars frame, without copying types that both support.
