@@ -142,11 +142,11 @@ def instant(milliseconds: int) -> datetime:
 
 
 def span(milliseconds: float) -> timedelta:
-    """Convert milliseconds to a length of time; at most the longest one of Python."""
+    """Convert milliseconds to a length of time; at most the longest ones of Python."""
     try:
         return timedelta(milliseconds=milliseconds)
     except OverflowError:
-        return timedelta.max
+        return timedelta.max if milliseconds > 0 else timedelta.min
 
 
 def stamp(then: datetime) -> str:

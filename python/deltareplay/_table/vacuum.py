@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -11,8 +12,10 @@ from deltareplay._snapshot.table_location import TableLocation
 from deltareplay._support import log as _log
 from deltareplay._support.arguments import checked_methods
 from deltareplay._support.units import instant, span
+from deltareplay.exceptions import InvalidArgumentError
 
 _MILLISECOND = timedelta(milliseconds=1)
+_MILLISECONDS_PER_HOUR = 3_600_000
 
 
 @dataclass(frozen=True)
@@ -97,3 +100,19 @@ class Vacuuming(TableLocation):
             files=tuple(report["files"]),
             size_in_bytes=report["size_in_bytes"],
         )
+
+
+def retention_of(hours: float) -> timedelta:
+    """Return a retention period in hours; at most the longest one of Python, as by ``span``.
+
+    Raises:
+        InvalidArgumentError: ``vacuum.retention``: the number is not finite.
+
+    >>> retention_of(0.5)
+    datetime.timedelta(seconds=1800)
+    """
+    if not math.isfinite(hours):
+        raise InvalidArgumentError(
+            f"the retention is {hours} hours: pass a number such as 168", code="vacuum.retention"
+        )
+    return span(hours * _MILLISECONDS_PER_HOUR)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from deltareplay import _native
-from deltareplay._support.units import span
+from deltareplay._table.vacuum import retention_of
 from deltareplay.cli._values import counted, plain, size, thousands
 from deltareplay.cli._verb import Request, Timestamp, Yes, split_names, verb
 
@@ -142,7 +142,7 @@ def vacuum(
 
     Versions inside the retention period keep their files. Without --yes, files are only listed.
     """
-    retention = None if retain_hours is None else span(retain_hours * 3_600_000)
+    retention = None if retain_hours is None else retention_of(retain_hours)
     done = request.table.vacuum(retention, lite=lite, force=force, dry_run=not yes)
     options = [] if retain_hours is None else [f"--retain-hours {retain_hours}"]
     options += ["--lite"] * lite + ["--force"] * force + ["--yes"]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltareplay._support.uris import without_secrets
 from deltareplay._table.table import Table
+from deltareplay._table.vacuum import retention_of
 from deltareplay.exceptions import InvalidArgumentError, TableNotFoundError
 from deltareplay.spark.catalog import lookup, registration
 from deltareplay.spark.catalog.timestamps import evaluate_timestamp
@@ -22,7 +23,7 @@ from deltareplay.spark.dml.update import update
 from deltareplay.spark.maintenance.convert import convert
 from deltareplay.spark.maintenance.detail import detail
 from deltareplay.spark.maintenance.history import history
-from deltareplay.spark.maintenance.vacuum import retention_of, vacuum
+from deltareplay.spark.maintenance.vacuum import vacuum
 from deltareplay.spark.scan.read import read
 from deltareplay.spark.schema.frames import empty_frame
 from deltareplay.spark.session import capabilities, settings

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from deltareplay._support.arguments import checked
 from deltareplay._table.vacuum import Vacuumed
-from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.catalog.table_argument import TableLike, resolved, table_of
 
 if TYPE_CHECKING:
@@ -54,20 +53,3 @@ def vacuum(
     """
     delta_table = table_of(resolved(spark, table))
     return delta_table.vacuum(retention, lite=lite, dry_run=dry_run, force=force, log=log)
-
-
-def retention_of(hours: float) -> timedelta:
-    """Return a retention period in hours.
-
-    Raises:
-        InvalidArgumentError: ``vacuum.retention``: it is no period, or one of over 2 million years.
-
-    >>> retention_of(0.5)
-    datetime.timedelta(seconds=1800)
-    """
-    try:
-        return timedelta(hours=hours)
-    except (ValueError, OverflowError):  # NaN, infinity
-        raise InvalidArgumentError(
-            f"the retention is {hours} hours: pass a number such as 168", code="vacuum.retention"
-        ) from None

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from deltareplay._table.vacuum import retention_of
 from deltareplay.spark.delta_table import results
 from deltareplay.spark.maintenance.detail import location
-from deltareplay.spark.maintenance.vacuum import retention_of, vacuum
+from deltareplay.spark.maintenance.vacuum import vacuum
 from deltareplay.spark.session import settings
 from deltareplay.spark.statements.statement import Statement
 from deltareplay.spark.syntax.parser import Parser
