@@ -41,6 +41,7 @@ _EXPORTS = {
         "progress",
     ),
     "_table.convert": ("convert",),
+    "_table.create": ("create_table",),
     "_table.log": (
         "Checkpoint",
         "CompactedLog",
@@ -51,7 +52,6 @@ _EXPORTS = {
     "_table.restore": ("Restored",),
     "_table.table": (
         "Table",
-        "create_table",
         "is_table",
     ),
     "_table.vacuum": ("Vacuumed",),

@@ -24,6 +24,7 @@ from deltareplay._snapshot.split import Split as Split
 from deltareplay._support.progress import Progress as Progress
 from deltareplay._support.progress import progress as progress
 from deltareplay._table.convert import convert as convert
+from deltareplay._table.create import create_table as create_table
 from deltareplay._table.log import Checkpoint as Checkpoint
 from deltareplay._table.log import CompactedLog as CompactedLog
 from deltareplay._table.log import LogAdvice as LogAdvice
@@ -31,7 +32,6 @@ from deltareplay._table.log import LogCleanup as LogCleanup
 from deltareplay._table.merge import Merge as Merge
 from deltareplay._table.restore import Restored as Restored
 from deltareplay._table.table import Table as Table
-from deltareplay._table.table import create_table as create_table
 from deltareplay._table.table import is_table as is_table
 from deltareplay._table.vacuum import Vacuumed as Vacuumed
 from deltareplay._table.verify import Finding as Finding

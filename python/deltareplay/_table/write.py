@@ -17,7 +17,8 @@ from deltareplay._protocol.metadata import Metadata
 from deltareplay._protocol.protocol import Protocol
 from deltareplay._support.arguments import checked
 from deltareplay._support.uris import without_secrets
-from deltareplay._table.table import Table, WriteLocation
+from deltareplay._table.create import WriteLocation
+from deltareplay._table.table import Table
 from deltareplay._transaction.transaction import Transaction
 from deltareplay._transaction.written import Written
 from deltareplay.exceptions import (

@@ -55,16 +55,20 @@ def test_the_metrics_are_those_of_the_clone_between_commits_of_others(
     if exists:
         for _ in range(3):
             dr.write(tmp_path / "t", {"id": [7]})
-    clone = clones.clone
+    other = dr.Table(tmp_path / "other")
+    for _ in range(2):
+        dr.write(tmp_path / "other", {"id": [5]})
+    commit_clone = clones.commit_clone
 
-    def clone_between_appends(*args: Any, **kwargs: Any) -> dr.Table:
+    def clone_between_commits(*args: Any, **kwargs: Any) -> Any:
         if exists:
+            other.clone(target.uri, or_replace=True)
             target.append({"id": [8]})
-        cloned = clone(*args, **kwargs)
-        target.append({"id": [9]})
+        cloned = commit_clone(*args, **kwargs)
+        other.clone(target.uri, or_replace=True)
         return cloned
 
-    monkeypatch.setattr(clones, "clone", clone_between_appends)
+    monkeypatch.setattr(clones, "commit_clone", clone_between_commits)
     entry = CatalogEntry(("delta", target.uri), provider="delta", location=target.uri)
     _, metrics = clones.run(SESSION, source, entry, mode="create_or_replace", shallow=True)
-    assert (metrics["sourceNumOfFiles"], metrics["numRemovedFiles"]) == (1, 4 if exists else 0)
+    assert (metrics["sourceNumOfFiles"], metrics["numRemovedFiles"]) == (1, 3 if exists else 0)

@@ -8,7 +8,8 @@ import re
 from typing import TYPE_CHECKING
 
 from deltareplay._snapshot.snapshot import Snapshot
-from deltareplay._table.table import Table, WriteLocation
+from deltareplay._table.create import WriteLocation
+from deltareplay._table.table import Table
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.catalog import lookup
 from deltareplay.spark.catalog.timestamps import evaluate_timestamp

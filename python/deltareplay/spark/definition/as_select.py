@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from deltareplay._snapshot.snapshot import Snapshot
-    from deltareplay._table.table import WriteLocation
+    from deltareplay._table.create import WriteLocation
 
 
 def create(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from deltareplay._protocol.schema import Field, converted, field_of_json, schema_json
 from deltareplay._support.uris import is_name, without_secrets
-from deltareplay._table.table import WriteLocation
+from deltareplay._table.create import WriteLocation
 from deltareplay.exceptions import InvalidArgumentError, TableNotFoundError
 from deltareplay.spark.catalog import lookup, registration
 from deltareplay.spark.definition import as_select, column_expressions

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from deltareplay._snapshot.snapshot import Snapshot
 from deltareplay._support.uris import without_secrets
+from deltareplay._table.create import WriteLocation
 from deltareplay._table.renamed import Old, WrittenVersion, renamed
-from deltareplay._table.table import WriteLocation
 from deltareplay._table.write import MODES, check_modes
 from deltareplay._transaction.written import Written
 from deltareplay.exceptions import InvalidArgumentError

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from deltareplay import _native
-from deltareplay._table.table import WriteLocation
+from deltareplay._table.create import WriteLocation
 from deltareplay.exceptions import (
     CommitStateUnknownError,
     DeltaReplayError,

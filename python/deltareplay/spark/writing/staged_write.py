@@ -34,7 +34,7 @@ from deltareplay.spark.writing.table_rows import constraint_error, table_rows
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from deltareplay._table.table import WriteLocation
+    from deltareplay._table.create import WriteLocation
     from deltareplay._transaction.transaction import Transaction
     from deltareplay.spark.writing.target_table import TargetTable
 

@@ -18,7 +18,7 @@ from deltareplay._protocol.schema import (
     nested,
     schema_json,
 )
-from deltareplay._table.table import WriteLocation
+from deltareplay._table.create import WriteLocation
 from deltareplay._transaction.transaction import Transaction
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.catalog.table_argument import table_of
