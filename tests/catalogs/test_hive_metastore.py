@@ -110,6 +110,18 @@ def test_invalid_responses_raise_errors(answer: tuple[str, bytes]) -> None:
     assert len(str(caught.value)) < 300
 
 
+@pytest.mark.parametrize("number", [1, 2])
+def test_errors_do_not_repeat_long_texts(number: int) -> None:
+    long = "x" * 1_000_000
+    for answer in (
+        reply("get_table_req", {number: {1: long}}),
+        reply("get_table_req", {1: long, 2: 6}, EXCEPTION),
+    ):
+        with pytest.raises(dr.DeltaReplayError, match="xxx") as caught:
+            locate(answer)
+        assert len(str(caught.value)) < 2200
+
+
 def test_truncated_responses_raise_errors() -> None:
     for length in range(len(FOUND)):
         cut = FOUND[:length]

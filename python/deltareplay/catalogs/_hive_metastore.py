@@ -17,6 +17,8 @@ from deltareplay.exceptions import InvalidArgumentError, StorageError, TableNotF
 
 _ADDRESSES = ("HIVE_METASTORE_URI", "HIVE_METASTORE_URIS")
 _PORT = 9083
+#: The maximum number of characters of an error's text that a message repeats.
+_MAX_MESSAGE = 2000
 
 
 @checked_methods
@@ -90,7 +92,8 @@ class HiveMetastore:
             return None
         except (ThriftError, ThriftRefusal, TypeError) as error:
             raise StorageError(
-                f"the Hive Metastore at {_authority(*server)} sent an invalid response: {error}",
+                f"the Hive Metastore at {_authority(*server)} sent an invalid response: "
+                f"{str(error)[:_MAX_MESSAGE]}",
                 code="catalog.response",
             ) from error
 
@@ -125,19 +128,24 @@ def _table(client: ThriftClient, parts: list[str]) -> dict[int, Any]:
     name = ".".join(parts)
     if 2 in answer or (catalog and success and success.get(17) != catalog[0].lower()):
         # a metastore without catalogs ignores the catalog
-        message = field_of(field_of(answer, 2, dict), 1, str) or f"it has no catalog {catalog[0]}"
+        message = _message(answer, 2) or f"it has no catalog {catalog[0]}"
         raise TableNotFoundError(
             f"the Hive Metastore reports an error for {name}: {message}. Check the name",
             code="catalog.no_table",
         )
     if 1 in answer:
-        message = field_of(field_of(answer, 1, dict), 1, str)
         raise StorageError(
-            f"the Hive Metastore reports an error for {name}: {message}", code="catalog.unreachable"
+            f"the Hive Metastore reports an error for {name}: {_message(answer, 1)}",
+            code="catalog.unreachable",
         )
     if not success:
         raise ThriftError(f"the response has no table {name}")
     return success
+
+
+def _message(answer: dict[int, Any], number: int) -> str:
+    """Return the text of an exception of the metastore, the field of this number."""
+    return field_of(field_of(answer, number, dict), 1, str)[:_MAX_MESSAGE]
 
 
 def _entry(table: dict[int, Any], name: str) -> HiveEntry:
