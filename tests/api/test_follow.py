@@ -285,6 +285,30 @@ def test_commits_missing_from_the_log_are_an_error_or_a_warning(
     assert ended.offset == until
 
 
+def test_a_log_of_which_only_the_checkpoint_is_left(tmp_path: Path) -> None:
+    table = dr.create_table(tmp_path / "t", pa.schema([("id", pa.int64())]))
+    table.append([{"id": 1}])
+    running = table.follow(starting_version="latest", poll_interval=0.01)
+    table.append([{"id": 2}])
+    table.checkpoint()
+    for version in range(3):
+        (tmp_path / "t" / "_delta_log" / f"{version:020}.json").unlink()
+
+    for stream in (
+        running,
+        table.follow(starting_version=2, available_now=True),
+        table.follow(starting_version=0, available_now=True),
+    ):
+        with pytest.raises(dr.VersionNotFoundError) as caught:
+            next(stream)
+        assert caught.value.code == "version.range"
+    tolerant = table.follow(starting_version=1, available_now=True, fail_on_data_loss=False)
+    with pytest.warns(dr.DeltaReplayWarning, match="versions 1 to 2 are no longer in the log"):
+        assert list(tolerant) == []
+    [batch] = table.follow(available_now=True)
+    assert rows_of([batch]) == [(1,), (2,)]
+
+
 def test_a_delete_stops_the_stream_unless_tolerated(log: logs.LogBuilder) -> None:
     log.create(logs.schema(id="long"))
     file = data.write(log.table, "1.parquet", {"id": [1]})

@@ -274,18 +274,25 @@ impl Follow {
     fn add_commits(&mut self, limits: &mut BatchLimits, entries: &mut Entries) -> Result<()> {
         let mut first = self.offset.version;
         let listing = LogListing::read(&*self.source.storage, first)?;
-        let (Some(oldest), Some(newest)) = (listing.commits.first(), listing.commits.last()) else {
-            return Ok(());
+        // a version whose commit was cleaned up has a checkpoint
+        let checkpoint = listing.checkpoints.last().map(|file| file.version);
+        let commits = listing.commits.first().zip(listing.commits.last());
+        let (oldest, newest) = match commits {
+            Some((oldest, newest)) => (oldest.version, newest.version),
+            None => {
+                let newest = checkpoint.unwrap_or(0).max(self.initial.version());
+                (newest.saturating_add(1), newest)
+            }
         };
-        let last = self.last_commit().unwrap_or(newest.version);
-        if self.options.skip_missing_commits && first < oldest.version && first <= last {
-            let next = oldest.version.min(last.saturating_add(1));
+        let last = self.last_commit().unwrap_or(newest);
+        if self.options.skip_missing_commits && first < oldest && first <= last {
+            let next = oldest.min(last.saturating_add(1));
             self.missing = Some((first, next.saturating_sub(1)));
             self.offset = Offset::before(&self.offset.table_id, next);
             self.history = None;
             first = next;
         }
-        let newest = newest.version.min(last);
+        let newest = newest.min(last);
         if newest < first {
             return Ok(());
         }
