@@ -17,6 +17,8 @@ _CONTROL = re.compile(f"[\x00-\x1f{INVISIBLE}]")
 _IN_MESSAGES = re.compile(f"(?!\n  )[\x00-\x1f{INVISIBLE}]")
 #: More names are only counted.
 _MAX_NAMES = 8
+#: The maximum length of a message; of a longer one, this much of its beginning and its end is kept.
+_MAX_MESSAGE, _HEAD, _TAIL = 20_000, 14_000, 5_000
 
 
 def _escape(match: re.Match[str]) -> str:
@@ -38,10 +40,18 @@ def escaped(text: object) -> str:
 def escaped_message(text: str) -> str:
     r"""Escape a message as ``escaped`` does, but keep line breaks of the caller's own text.
 
+    A log or a server may hold names of any length: the middle of a long message is left out.
+
     >>> escaped_message("no\nline\n  a = \n      ^")
     'no\\nline\n  a = \n      ^'
+    >>> escaped_message("a" * 14_000 + "b" * 7000 + "c" * 5000)[13_999:-4999]
+    'a [... 7000 characters ...] c'
     """
-    return _IN_MESSAGES.sub(_escape, text)
+    text = _IN_MESSAGES.sub(_escape, text)
+    if len(text) <= _MAX_MESSAGE:
+        return text
+    omitted = len(text) - _HEAD - _TAIL
+    return f"{text[:_HEAD]} [... {omitted} characters ...] {text[-_TAIL:]}"
 
 
 def some_names(names: Sequence[str]) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import logging
+import pickle
 import re
 import traceback
 import warnings
@@ -20,7 +21,7 @@ from urllib.parse import quote
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support import logs
+from support import actions, logs
 
 import deltareplay as dr
 
@@ -173,6 +174,23 @@ def test_messages_are_safe_and_attributes_are_not_changed(hostile: logs.LogBuild
     with pytest.raises(dr.DeltaReplayError) as caught:
         dr.Table(hostile.uri).snapshot().to_arrow()
     assert caught.value.path == quote(f"f{TEXT}.parquet"), "as the log has it, for programs"
+
+
+def test_long_names_do_not_flood_messages(log: logs.LogBuilder) -> None:
+    """The beginning and the end of a message are kept: what is wrong, and what to do."""
+    path = f"../{'x' * 1_000_000}"
+    log.create(logs.schema(id="long"))
+    log.commit(logs.add(path))
+    with pytest.raises(dr.CorruptTableError, match=r"^the log points outside") as caught:
+        dr.Table(log.uri).snapshot().scan().to_arrow()
+    assert len(str(caught.value)) < 20_000
+    assert caught.value.path == path
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+    features = [f"feature{number}" for number in range(100_000)]
+    log.commit(actions.features(*features))
+    with pytest.raises(dr.UnsupportedFeatureError, match=r"feature0: .*feature99999") as refused:
+        dr.Table(log.uri).snapshot()
+    assert len(str(refused.value)) < 20_000
 
 
 def test_a_filter_of_the_caller_is_quoted_with_a_caret(hostile: logs.LogBuilder) -> None:
