@@ -169,6 +169,19 @@ REFUSED: dict[str, tuple[Callable[[dr.Transaction], object], str]] = {
         lambda txn: (txn.add("x", size=1), txn.add("x", size=1)),
         "transaction.duplicate",
     ),
+    "a file in two spellings": (
+        lambda txn: (txn.add("a%20b", size=1), txn.add("%61%20b", size=1)),
+        "transaction.duplicate",
+    ),
+    "a file with its table's location": (
+        lambda txn: (txn.add("x", size=1), txn.add("y/../x", size=1)),
+        "transaction.duplicate",
+    ),
+    "statistics that are not JSON": (bad(stats="{"), "transaction.file"),
+    "statistics that are a number": (bad(stats="1"), "transaction.file"),
+    "statistics that are empty": (bad(stats=""), "transaction.file"),
+    "a negative number of rows": (bad(stats={"numRecords": -1}), "transaction.file"),
+    "a number of rows that is text": (bad(stats={"numRecords": "1"}), "transaction.file"),
     "a file removed twice": (lambda txn: txn.remove(["a", "a"]), "transaction.duplicate"),
     "a file added and removed": (
         lambda txn: (txn.remove("a"), txn.add("a", size=1)),

@@ -11,8 +11,8 @@ use deltareplay_core::spec::DeletionVectorDescriptor;
 use deltareplay_core::spec::schema::StructType;
 use deltareplay_core::table::Table;
 use deltareplay_core::transaction as core;
-use deltareplay_core::write::StagedFile;
 use deltareplay_core::write::actions::parse_actions;
+use deltareplay_core::write::{AddFile, StagedFile};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
@@ -122,7 +122,9 @@ impl Transaction {
     /// Stages `add` bodies, a JSON array.
     fn add(&self, py: Python<'_>, json: &str) -> PyResult<()> {
         self.with(py, |staged| {
-            staged.add(parse_actions("add", json)?);
+            let files: Vec<AddFile> = parse_actions("add", json)?;
+            files.iter().try_for_each(AddFile::check_stats)?;
+            staged.add(files);
             Ok(())
         })
     }
@@ -255,10 +257,14 @@ impl Transaction {
     }
 }
 
-/// Returns the `schemaString` of a table with this Arrow schema.
+/// Returns the `schemaString` of a table with this Arrow schema; as its definition, with identity columns.
 #[pyfunction]
-#[pyo3(signature = (schema, /))]
-pub(crate) fn schema_string(py: Python<'_>, schema: &Bound<'_, PyAny>) -> PyResult<String> {
+#[pyo3(signature = (schema, /, *, defines=false))]
+pub(crate) fn schema_string(
+    py: Python<'_>,
+    schema: &Bound<'_, PyAny>,
+    defines: bool,
+) -> PyResult<String> {
     let capsule = schema.call_method0("__arrow_c_schema__")?;
     let capsule = capsule.cast::<PyCapsule>()?;
     let pointer = capsule.pointer_checked(Some(c"arrow_schema"))?;
@@ -267,6 +273,11 @@ pub(crate) fn schema_string(py: Python<'_>, schema: &Bound<'_, PyAny>) -> PyResu
     let arrow = unsafe { &*pointer.as_ptr().cast::<FFI_ArrowSchema>() };
     let arrow = Schema::try_from(arrow).map_err(|cause| PyTypeError::new_err(cause.to_string()))?;
     detached(py, || {
-        StructType::from_arrow(&arrow).map(|parsed| parsed.to_json())
+        let parsed = if defines {
+            StructType::definition_from_arrow(&arrow)
+        } else {
+            StructType::from_arrow(&arrow)
+        };
+        parsed.map(|parsed| parsed.to_json())
     })
 }

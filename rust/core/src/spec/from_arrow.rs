@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 use crate::spec::char_length::DECLARED_TYPE;
+use crate::spec::json::clipped;
 use crate::spec::schema::{
     ArrayType, DataType, MAX_TYPE_DEPTH, MapType, PrimitiveType, StructField, StructType,
     duplicate_name_message, first_duplicate,
@@ -21,6 +22,10 @@ const PRESERVED_METADATA: [&str; 5] = [
     DECLARED_TYPE,
 ];
 
+const IDENTITY_START: &str = "delta.identity.start";
+const IDENTITY_STEP: &str = "delta.identity.step";
+const IDENTITY_EXPLICIT: &str = "delta.identity.allowExplicitInsert";
+
 impl StructType {
     /// Converts an Arrow schema to a table's schema. Unsigned integers become the next larger signed type,
     /// 64-bit ones `DECIMAL(20,0)`, as Spark reads them.
@@ -32,6 +37,56 @@ impl StructType {
     pub fn from_arrow(schema: &Schema) -> Result<Self> {
         fields(schema.fields(), 0)
     }
+
+    /// Like [`Self::from_arrow`], for the definition of a new table: the metadata of its columns may make them
+    /// identity columns. A high-water mark is left out, because a new table has no values.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `column.identity` for an invalid identity column; as [`Self::from_arrow`].
+    pub fn definition_from_arrow(schema: &Schema) -> Result<Self> {
+        let converted = Self::from_arrow(schema)?;
+        let columns = converted.fields().iter().zip(schema.fields());
+        let columns = columns.map(|(column, arrow)| with_identity(column.clone(), arrow));
+        Self::new(columns.collect::<Result<_>>()?)
+    }
+}
+
+/// Returns a column as an identity column if the metadata of its Arrow field say so.
+fn with_identity(mut column: StructField, arrow: &Field) -> Result<StructField> {
+    let text = |key| arrow.metadata().get(key).map(String::as_str);
+    if text(IDENTITY_START).is_none() && text(IDENTITY_STEP).is_none() {
+        return Ok(column);
+    }
+    let number = |key| text(key).map_or(Some(1), |text| text.parse::<i64>().ok());
+    let by_default = text(IDENTITY_EXPLICIT).map_or(Some(false), |text| text.parse::<bool>().ok());
+    let (
+        Some(start),
+        Some(step @ (..=-1 | 1..)),
+        Some(by_default),
+        DataType::Primitive(PrimitiveType::Long),
+    ) = (
+        number(IDENTITY_START),
+        number(IDENTITY_STEP),
+        by_default,
+        &column.data_type,
+    )
+    else {
+        let message = format!(
+            "the identity column {} must be of the type long, have numbers as start and step, of which the \
+             step is not 0, and true or false as allowExplicitInsert",
+            clipped(&column.name)
+        );
+        return Err(Error::invalid("column.identity", message));
+    };
+    let values: [(&str, Value); 3] = [
+        (IDENTITY_START, start.into()),
+        (IDENTITY_STEP, step.into()),
+        (IDENTITY_EXPLICIT, by_default.into()),
+    ];
+    let values = values.map(|(key, value)| (key.to_owned(), value));
+    column.metadata.extend(values);
+    Ok(column)
 }
 
 fn fields(arrow: &Fields, depth: usize) -> Result<StructType> {

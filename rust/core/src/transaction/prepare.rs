@@ -148,7 +148,8 @@ impl Transaction {
         let key = |path: &str| self.source.keys.key(path, None);
         let mut added = HashSet::new();
         for file in &self.adds {
-            if !added.insert(key(&file.path)) {
+            // by location: readers of two spellings of one path would return its rows twice
+            if !added.insert(self.source.resolver.resolve("", &file.path)?) {
                 return duplicate(&file.path, "adds a file twice");
             }
         }

@@ -121,6 +121,33 @@ impl AddFile {
         self.statistic("numRecords")
     }
 
+    /// Checks that the statistics, if there are any, are a JSON object, as readers expect.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `transaction.file`.
+    pub fn check_stats(&self) -> Result<()> {
+        let Some(text) = &self.stats else {
+            return Ok(());
+        };
+        let invalid = |message: &str| {
+            Err(Error::invalid("transaction.file", message).at_path(self.path.clone()))
+        };
+        if serde_json::from_str::<Map<String, Value>>(text).is_err() {
+            return invalid(
+                "the statistics of a file are not a JSON object: pass an object, or leave them out",
+            );
+        }
+        if self
+            .statistic::<Value>("numRecords")
+            .is_some_and(|rows| !rows.is_null())
+            && self.num_records().is_none_or(|rows| rows < 0)
+        {
+            return invalid("numRecords in the statistics of a file is not a number of rows");
+        }
+        Ok(())
+    }
+
     /// Returns one entry of the statistics.
     pub(crate) fn statistic<T: for<'de> Deserialize<'de>>(&self, name: &str) -> Option<T> {
         let stats: HashMap<String, &RawValue> =
