@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from support import data, feed, logs
 from support.feed import EXAMPLE_CHANGES, changed_rows
@@ -173,3 +175,36 @@ def test_row_ids_that_are_duplicate_or_not_kept(log: logs.LogBuilder) -> None:
     [explained] = changes.explain().to_pylist()
     assert explained["way"] == "rows"
     assert "did not keep row ids" in explained["reason"]
+
+
+@pytest.mark.parametrize("most_rows", [None, 2])
+def test_a_key_with_nulls_equals_no_other(tmp_path: Path, most_rows: int | None) -> None:
+    """As in SQL. A row that was only copied is still recognised by its values."""
+    table = dr.create_table(tmp_path / "t", pa.schema([("id", pa.int64()), ("v", pa.int64())]))
+    old = [(None, 1), (None, 1), (None, 5), (1, 1)]
+    new = [(None, 1), (None, 2), (None, 3), (None, 3), (1, 2)]
+    table.append([{"id": id, "v": v} for id, v in old])
+    table.overwrite([{"id": id, "v": v} for id, v in new])
+
+    def changed(kind: str) -> list[tuple[Any, ...]]:
+        rows = table.changes(2, kind=kind, key=["id"], most_rows=most_rows)  # type: ignore[arg-type]
+        named = rows.to_arrow().select(["id", "v", "_change_type"]).to_pylist()
+        return sorted((tuple(row.values()) for row in named), key=str)
+
+    images = [(1, 1, "update_preimage"), (1, 2, "update_postimage")]
+    inserts = [(None, 2, "insert"), (None, 3, "insert"), (None, 3, "insert")]
+    deletes = [(None, 1, "delete"), (None, 5, "delete")]
+    everything = sorted([*images, *inserts, *deletes], key=str)
+    assert changed("full-delta") == everything
+    assert changed("min-delta") == everything
+    assert changed("upsert") == sorted([images[1], *inserts], key=str)
+    assert changed("append-only") == inserts
+
+
+def test_a_key_has_columns(log: logs.LogBuilder) -> None:
+    feed.write_example(log, vectors=False)
+    table = dr.Table(log.uri)
+    for call in (lambda: table.changes(0, key=[]), lambda: table.follow(key=[])):
+        with pytest.raises(dr.InvalidArgumentError) as caught:
+            call()
+        assert caught.value.code == "changes.key"

@@ -49,6 +49,16 @@ pub(crate) fn optional_strings(
     value.map(|value| strings(name, value)).transpose()
 }
 
+/// Converts the columns that identify a row; none if there is no key.
+pub(crate) fn key(py: Python<'_>, value: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<String>> {
+    let columns = optional_strings("key", value)?;
+    if columns.as_ref().is_some_and(Vec::is_empty) {
+        let message = "key has no columns: pass those that identify a row, or leave it out";
+        return Err(invalid(py, "changes.key", message));
+    }
+    Ok(columns.unwrap_or_default())
+}
+
 /// Converts `version` and `timestamp`: at most one of them; the default is the latest version.
 pub(crate) fn at(
     py: Python<'_>,

@@ -107,7 +107,7 @@ impl Arguments<'_> {
             skip_missing_commits: !self.fail_on_data_loss,
             changes,
             require_feed: self.require_feed,
-            key: convert::optional_strings("key", self.key.as_ref())?.unwrap_or_default(),
+            key: convert::key(py, self.key.as_ref())?,
             max_files: max_files.or_else(|| max_bytes.is_none().then_some(MAX_FILES)),
             max_bytes,
             available_now: self.available_now,

@@ -157,7 +157,7 @@ impl Table {
             kind: convert::kind(py, kind, deleted)?,
             columns: convert::optional_strings("columns", columns)?,
             filter: filter::predicate(py, filter)?,
-            key: convert::optional_strings("key", key)?.unwrap_or_default(),
+            key: convert::key(py, key)?,
             most_rows: convert::limit(py, "most_rows", most_rows)?,
             require_feed,
             allow_out_of_range,

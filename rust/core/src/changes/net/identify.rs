@@ -83,6 +83,14 @@ pub(in crate::changes) struct IdentifiedRow {
     pub change: ChangeType,
 }
 
+impl IdentifiedRow {
+    /// Returns `true` if the key of the row has a null: as in SQL, it equals no other key, and only the values of
+    /// the row identify it.
+    pub(super) fn has_null_key(&self) -> bool {
+        self.identity == spread(self.value_hash)
+    }
+}
+
 /// Reads the identities of the rows of pieces.
 struct Identities {
     source: Source,
@@ -208,14 +216,21 @@ impl Identities {
                 (identity.collect(), vec![0; rows])
             }
             MatchBy::Key => {
-                let key = self
-                    .key
-                    .iter()
-                    .filter_map(|index| batch.columns().get(*index));
-                (
-                    hash_rows(key, rows, seed)?,
-                    hash_rows(columns(), rows, seed)?,
-                )
+                let key = || {
+                    let indexes = self.key.iter();
+                    indexes.filter_map(|index| batch.columns().get(*index))
+                };
+                let mut identity = hash_rows(key(), rows, seed)?;
+                let values = hash_rows(columns(), rows, seed)?;
+                for nulls in key().filter_map(|column| column.logical_nulls()) {
+                    let rows = identity.iter_mut().zip(&values).zip(&nulls);
+                    for ((identity, value), has_value) in rows {
+                        if !has_value {
+                            *identity = spread(*value);
+                        }
+                    }
+                }
+                (identity, values)
             }
             _ => (hash_rows(columns(), rows, seed)?, vec![0; rows]),
         };

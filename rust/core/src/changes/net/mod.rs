@@ -97,6 +97,11 @@ fn push(
     u32::try_from(positions.len() - 1).unwrap_or(NONE)
 }
 
+/// Returns `true` if only its values identify a row.
+fn by_values(way: MatchBy, row: &IdentifiedRow) -> bool {
+    way == MatchBy::Rows || (way == MatchBy::Key && row.has_null_key())
+}
+
 fn next_position(positions: &[(RowPosition, u32)], at: u32) -> u32 {
     positions.get(at as usize).map_or(NONE, |(_, next)| *next)
 }
@@ -151,7 +156,8 @@ impl Outcomes {
             outcome.after = next_position(&self.positions, outcome.after);
             return Ok(());
         }
-        if self.way != MatchBy::Rows && (outcome.before != NONE || outcome.transient != NONE) {
+        let is_duplicate = outcome.before != NONE || outcome.transient != NONE;
+        if is_duplicate && !by_values(self.way, row) {
             return Err(duplicate_rows(self.way));
         }
         outcome.before = push(&mut self.positions, row, base, stamp, outcome.before);
@@ -165,12 +171,12 @@ impl Outcomes {
             .entry(row.identity)
             .or_insert_with(Outcome::new);
         outcome.stamp = stamp;
-        if self.way == MatchBy::Rows && outcome.before != NONE {
+        if by_values(self.way, row) && outcome.before != NONE {
             // an equal row was removed before
             outcome.before = next_position(&self.positions, outcome.before);
             return Ok(());
         }
-        if self.way != MatchBy::Rows && outcome.after != NONE {
+        if outcome.after != NONE && !by_values(self.way, row) {
             return Err(duplicate_rows(self.way));
         }
         outcome.after = push(&mut self.positions, row, base, stamp, outcome.after);
