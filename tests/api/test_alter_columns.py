@@ -243,3 +243,11 @@ def test_not_null_is_dropped(tmp_path: Path) -> None:
     table.append([{"id": None, "s": {"a": None}}])
     assert only_row(table) == {"id": None, "s": {"a": None}}
     refused("alter.column", lambda: table.drop_not_null("q"))
+
+
+def test_no_columns_are_not_added(tmp_path: Path) -> None:
+    table = dr.create_table(tmp_path / "t", pa.schema([("id", pa.int64())]))
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        table.add_columns(pa.schema([]))
+    assert caught.value.code == "alter.column"
+    assert table.snapshot().version == 0

@@ -18,6 +18,10 @@ use crate::spec::{Metadata, Protocol};
 use crate::transaction::json_text;
 
 pub(super) fn added(old: &Metadata, mut columns: Vec<NewColumn>) -> Result<Altered> {
+    if columns.is_empty() {
+        let message = "there is no column to add: pass a schema with at least one";
+        return Err(Error::invalid("alter.column", message));
+    }
     for column in &mut columns {
         column.parent = path_of(old, std::mem::take(&mut column.parent))?;
     }
