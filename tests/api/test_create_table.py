@@ -48,6 +48,40 @@ def test_the_first_version(tmp_path: Path) -> None:
     assert "readVersion" not in info
 
 
+def identity(**fields: str) -> pa.Schema:
+    metadata = {f"delta.identity.{name}": value for name, value in fields.items()}
+    return pa.schema([pa.field("id", pa.int64(), metadata=metadata), ("v", pa.int64())])
+
+
+def test_metadata_of_fields_make_identity_columns(tmp_path: Path) -> None:
+    columns = identity(start="10", step="-5", allowExplicitInsert="true", highWaterMark="7")
+    table = dr.create_table(tmp_path / "t", columns)
+    assert json.loads(table.snapshot().schema_json)["fields"][0]["metadata"] == {
+        "delta.identity.start": 10,
+        "delta.identity.step": -5,
+        "delta.identity.allowExplicitInsert": True,
+    }
+    assert "identityColumns" in (table.snapshot().protocol.writer_features or ())
+    table.append([{"v": 1}, {"v": 2}])
+    table.append([{"id": 3, "v": 3}])
+    assert table.snapshot().scan(filter="v < 3").to_arrow()["id"].to_pylist() == [10, 5]
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        identity(start="1", step="0"),
+        identity(start="one", step="1"),
+        identity(start="1", step="1", allowExplicitInsert="perhaps"),
+        pa.schema([pa.field("id", pa.int32(), metadata={"delta.identity.start": "1"})]),
+    ],
+)
+def test_invalid_identity_columns(columns: pa.Schema, tmp_path: Path) -> None:
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        dr.create_table(tmp_path / "t", columns)
+    assert caught.value.code == "column.identity"
+
+
 def test_protocol_versions_are_not_stored_as_properties(tmp_path: Path) -> None:
     versions = {"delta.minReaderVersion": "2", "delta.minWriterVersion": "5"}
     table = dr.create_table(tmp_path / "t", SCHEMA, properties=versions)

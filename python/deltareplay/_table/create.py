@@ -46,7 +46,9 @@ def create_table(
         uri: As for ``Table``. A name that Unity Catalog does not know becomes a managed table, at
             a location that the catalog chooses, with the features and properties that it requires;
             if anything fails, the catalog has no such table.
-        schema: The columns; field metadata ``comment`` becomes the column's comment.
+        schema: The columns; field metadata ``comment`` becomes the column's comment. The metadata
+            ``delta.identity.start``, ``delta.identity.step`` and ``delta.identity.allowExplicitInsert``
+            make an identity column.
         partition_columns: Names of the columns that the table is partitioned by.
         properties: Table properties. ``delta.minReaderVersion``, ``delta.minWriterVersion`` and
             ``delta.feature.<name>`` set the protocol of the table, and are not stored.
@@ -66,9 +68,10 @@ def create_table(
         TypeError: ``schema`` is not an Arrow schema; the message says how to create one.
         InvalidArgumentError: The table exists (``table.exists``); both ``if_not_exists`` and
             ``or_replace`` are set (``create.mode``); a column (``schema.arrow_type``,
-            ``transaction.column_name``), a property (``properties.unknown``, ``properties.value``)
-            or a partition column (``transaction.partition_columns``) is invalid; or the table to
-            replace has ``delta.appendOnly`` and rows (``transaction.append_only``).
+            ``column.identity``, ``transaction.column_name``), a property (``properties.unknown``,
+            ``properties.value``) or a partition column (``transaction.partition_columns``) is
+            invalid; or the table to replace has ``delta.appendOnly`` and rows
+            (``transaction.append_only``).
         UnsupportedFeatureError: A property, the catalog, or the table to replace requires a feature
             that this release cannot write (``protocol.writer_features``).
         CommitConflictError: Another writer created or changed the table.
@@ -93,7 +96,7 @@ def create_table(
         )
     mode = "if_not_exists" if if_not_exists else "or_replace" if or_replace else "new"
     location = WriteLocation.of(uri, storage_options, catalog)
-    columns, partitioning = schema_string(schema), list(partition_columns)
+    columns, partitioning = schema_string(schema, defines=True), list(partition_columns)
     requested = location.properties(columns, partitioning, properties or {})
     location.table.native.create(columns, partitioning, requested, name, description, durable, mode)
     return location.registered()
