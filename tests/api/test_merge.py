@@ -251,3 +251,19 @@ def test_invalid_join_conditions_are_refused(tmp_path: Path) -> None:
 def test_a_merge_is_created_by_a_table_only() -> None:
     with pytest.raises(TypeError, match=r"Table\.merge"):
         dr.Merge()
+
+
+@pytest.mark.parametrize("source", [[], {}, ()], ids=str)
+def test_a_source_without_rows(source: Any, tmp_path: Path) -> None:
+    table = filled(tmp_path / "t", {}, [])
+    merge = table.merge(source, "id").when_matched_update_all().when_not_matched_insert_all()
+    assert merge.execute().version is None
+    table.merge(source, "id").when_not_matched_by_source_delete("target.id > 1").execute()
+    assert values(table) == {0: 0, 1: 1}
+
+
+@pytest.mark.parametrize("on", [[], {}, ()], ids=str)
+def test_a_merge_needs_a_condition(on: Any, tmp_path: Path) -> None:
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        filled(tmp_path / "t", {}, []).merge(SOURCE, on)
+    assert caught.value.code == "rows.merge"

@@ -17,6 +17,7 @@ import pytest
 import deltareplay as dr
 
 SCHEMA = pa.schema([("id", pa.int64()), ("s", pa.string())])
+ROWS_BY_COLUMN = {"id": [1, 2]}
 ROWS = [{"id": 1, "s": "a"}, {"id": 2, "s": None}]
 
 
@@ -54,6 +55,17 @@ def test_rows_of_every_source_are_appended(data: Any, table: dr.Table) -> None:
     table.append(data)
     rows = table.snapshot().scan().to_arrow().to_pylist()
     assert sorted(rows, key=lambda row: row["id"]) == ROWS
+
+
+@pytest.mark.parametrize("data", [[{}, {}], pa.table(ROWS_BY_COLUMN).select([])])
+def test_rows_without_values_are_appended(data: Any, table: dr.Table) -> None:
+    assert table.append(data).metrics["numOutputRows"] == 2
+    assert pa.table(table.snapshot()).to_pylist() == [{"id": None, "s": None}] * 2
+
+
+def test_frames_without_columns_have_rows(table: dr.Table) -> None:
+    pandas = pytest.importorskip("pandas")
+    assert table.append(pandas.DataFrame(index=[1, 2, 3])).metrics["numOutputRows"] == 3
 
 
 def test_rows_of_duckdb_are_appended(table: dr.Table) -> None:

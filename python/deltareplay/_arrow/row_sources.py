@@ -52,15 +52,27 @@ def arrow_stream(data: Rows, table_schema: Callable[[], pa.Schema]) -> ArrowStre
             raise _row_error(index, row)
     schema = table_schema()
     names = list(dict.fromkeys(name for row in data for name in row))
+    if not names:
+        return _without_columns(len(data))
     return pa.table(
         {name: _column(schema, name, [row.get(name) for row in data]) for name in names}
     )
 
 
-def schema_string(schema: Any) -> str:
-    """Return the ``schemaString`` of an Arrow schema."""
+def _without_columns(num_rows: int) -> pa.Table:
+    """Return rows without values, whose columns all have their defaults."""
+    return pa.table({"none": pa.nulls(num_rows)}).select([])
+
+
+def schema_string(schema: Any, *, defines: bool = False) -> str:
+    """Return the ``schemaString`` of an Arrow schema.
+
+    Args:
+        schema: The schema.
+        defines: Whether it defines a table, so that metadata of its fields make identity columns.
+    """
     if hasattr(schema, "__arrow_c_schema__") and not isinstance(schema, (pa.DataType, pa.Field)):
-        return _native.schema_string(schema)
+        return _native.schema_string(schema, defines=defines)
     kind = type(schema).__name__
     if _comes_from(schema, "pyspark", "StructType"):
         advice = "pass pyspark.sql.pandas.types.to_arrow_schema(...) of it"
@@ -86,6 +98,8 @@ def _of_pandas(frame: Any) -> ArrowStream:
     has_named_index = any(name is not None for name in frame.index.names)
     try:
         table: pa.Table = pa.Table.from_pandas(frame, preserve_index=has_named_index)
+        if table.num_columns == 0:
+            table = _without_columns(len(frame))
     except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
         message = f"the frame does not fit into Arrow columns: {error}"
         raise InvalidArgumentError(message, code="rows.type") from error

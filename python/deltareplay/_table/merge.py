@@ -13,6 +13,7 @@ from deltareplay._names import quoted
 from deltareplay._snapshot.table_location import TableLocation
 from deltareplay._support.arguments import checked, checked_methods, names
 from deltareplay._transaction.written import Written, columns_for, options, written
+from deltareplay.exceptions import InvalidArgumentError
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -286,6 +287,8 @@ class Merging(TableLocation):
 
         def run(clauses: Sequence[Clause[str, Expression]]) -> Written:
             rows = arrow_stream(source, lambda: columns_for(write_options, self.snapshot()))
+            if isinstance(source, (Sequence, Mapping)) and not source:
+                rows = self.snapshot().schema.empty_table()  # no rows have no columns of their own
             native_clauses: list[Any] = [
                 (
                     clause.when,
@@ -320,6 +323,9 @@ def _condition(
     if isinstance(on, str) and (on.lower() in _CONSTANTS or not on.replace("_", "a").isalnum()):
         return on
     pairs = on if isinstance(on, Mapping) else {name: name for name in names("on", on)}
+    if not pairs:
+        message = "on has no columns: pass those that must be equal, or a condition such as 'false'"
+        raise InvalidArgumentError(message, code="rows.merge")
     equalities = (
         f"{quoted(target_alias)}.{quoted(target_column)} = "
         f"{quoted(source_alias)}.{quoted(source_column)}"
