@@ -274,3 +274,17 @@ def test_a_missing_row_id_column_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(dr.CorruptTableError) as caught:
         table.delete("id = 1")
     assert caught.value.code == "rows.row_ids"
+
+
+def test_whole_files_without_columns_are_deleted(tmp_path: Path) -> None:
+    """A table of another writer, which has only partition columns."""
+    log = logs.LogBuilder(tmp_path / "t")
+    metadata = logs.metadata(logs.schema(p="string"), partition_columns=["p"])
+    values = [{"p": p} for p in "ab"]
+    files = [logs.add(f"p={it['p']}/a", partition_values=it, stats=logs.stats(2)) for it in values]
+    log.commit(logs.protocol(), metadata, *files)
+    table = dr.Table(log.uri)
+    assert table.delete("p = 'a'").metrics["numRemovedFiles"] == 1
+    assert table.snapshot().files(["path"]).to_pylist() == [{"path": "p=b/a"}]
+    table.delete()
+    assert table.snapshot().num_files == 0

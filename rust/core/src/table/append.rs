@@ -124,6 +124,7 @@ impl Table {
         let mut written = WrittenFiles::new(&self.source);
         let (metadata, protocol) = transaction.effective()?;
         let layout = Layout::new(metadata, protocol, Purpose::Data, &[])?;
+        layout.check_writable()?;
         let mut converter = InputConverter::new(metadata, protocol, &rows.schema())?;
         let mut writer = RowWriter::new(Arc::new(layout), write_options(options));
         each_step(rows, &mut |step| {

@@ -43,6 +43,7 @@ impl Table {
     ) -> Result<StagedRows> {
         protocol.check_writable()?;
         let layout = Layout::new(metadata, protocol, Purpose::Data, &[])?;
+        layout.check_writable()?;
         let mut converter = InputConverter::new(metadata, protocol, &rows.schema())?;
         if let Some(condition) = condition {
             converter

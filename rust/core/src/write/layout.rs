@@ -33,6 +33,8 @@ pub enum Purpose {
 #[derive(Clone, Debug)]
 pub struct Layout {
     pub(super) purpose: Purpose,
+    /// What this release cannot write, if the table has such a thing.
+    unwritable: Option<String>,
     row_schema: SchemaRef,
     /// The partition columns, in the table's order: index among the columns, name, name in the log.
     pub(super) partitions: Vec<(usize, String, String)>,
@@ -54,8 +56,7 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// Unsupported: `rows.unsupported` for types that cannot be written, and for a table without columns in its
-    /// files. As [`StructType::parse`], [`StructField::name_in_files`] and [`TableProperties::new`].
+    /// As [`StructType::parse`], [`StructField::name_in_files`] and [`TableProperties::new`].
     pub fn new(
         metadata: &Metadata,
         protocol: &Protocol,
@@ -63,7 +64,6 @@ impl Layout {
         extras: &[Field],
     ) -> Result<Self> {
         let schema = StructType::parse(&metadata.schema_string)?;
-        check_types(&schema)?;
         let (properties, _) = TableProperties::new(metadata, protocol)?;
         let mode = properties.column_mapping_mode;
         let mut partitions = Vec::with_capacity(metadata.partition_columns.len());
@@ -87,9 +87,11 @@ impl Layout {
                 files.push(Arc::new(physical(field, mode)?));
             }
         }
-        if files.is_empty() {
-            return Err(refused("no columns that are stored in files"));
-        }
+        let unwritable = if files.is_empty() {
+            Some("no columns that are stored in files".to_owned())
+        } else {
+            unwritable_column(&schema)
+        };
         let statistics = StatisticsPlan::new(metadata, protocol, &data_fields, mode)?;
         let mut rows: Vec<FieldRef> = nullable(&schema).fields().iter().cloned().collect();
         for extra in extras {
@@ -101,6 +103,7 @@ impl Layout {
         let (compression, suffix) = codec(metadata.property("delta.parquet.compression.codec"));
         Ok(Self {
             purpose,
+            unwritable,
             row_schema: Arc::new(Schema::new(Fields::from(rows))),
             partitions,
             data_columns,
@@ -114,6 +117,24 @@ impl Layout {
             suffix,
             statistics,
         })
+    }
+
+    /// Checks that rows can be written. Their removal needs no such check: files may be removed as a whole, and
+    /// deletion vectors have no columns.
+    ///
+    /// # Errors
+    ///
+    /// Unsupported: `rows.unsupported` for types that cannot be written, and for a table without columns in its
+    /// files.
+    pub fn check_writable(&self) -> Result<()> {
+        let Some(what) = &self.unwritable else {
+            return Ok(());
+        };
+        let message = format!(
+            "this release cannot write rows to a table with {what}: write them with another client, or commit \
+             its files with Table.transaction"
+        );
+        Err(Error::unsupported("rows.unsupported", message))
     }
 
     /// Returns the schema of the rows to write: the table's columns under their logical names, all nullable,
@@ -136,20 +157,13 @@ impl Layout {
     }
 }
 
-fn refused(what: &str) -> Error {
-    let message = format!(
-        "this release cannot write rows to a table with {what}: write them with another client, or commit \
-         its files with Table.transaction"
-    );
-    Error::unsupported("rows.unsupported", message)
-}
-
-fn check_types(schema: &StructType) -> Result<()> {
-    for field in schema.fields().iter().filter(|field| !is_void(field)) {
-        check_type(&field.data_type)
-            .map_err(|what| refused(&format!("{what} (the column {})", clipped(&field.name))))?;
-    }
-    Ok(())
+/// Returns the first column of a type that cannot be written.
+fn unwritable_column(schema: &StructType) -> Option<String> {
+    let mut fields = schema.fields().iter().filter(|field| !is_void(field));
+    fields.find_map(|field| {
+        let what = check_type(&field.data_type).err()?;
+        Some(format!("{what} (the column {})", clipped(&field.name)))
+    })
 }
 
 fn check_type(data_type: &DataType) -> Result<(), &'static str> {

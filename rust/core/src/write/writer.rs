@@ -250,6 +250,9 @@ impl RowWriter {
     ///
     /// Invalid argument: `rows.partition`, `rows.type`, `rows.parquet`. Storage errors.
     pub fn write(&mut self, rows: &RecordBatch, written: &mut WrittenFiles) -> Result<()> {
+        if rows.num_rows() > 0 {
+            self.layout.check_writable()?;
+        }
         let mut from = 0;
         while from < rows.num_rows() {
             interrupt::check()?;
