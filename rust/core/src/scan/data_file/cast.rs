@@ -57,12 +57,11 @@ impl Cast {
             (L::Float, A::Float16) => true,
             (L::Double, A::Float16 | A::Float32) => true,
             (L::Double, A::Int8 | A::Int16 | A::Int32 | A::UInt8 | A::UInt16 | A::UInt32) => true,
-            (L::Decimal { precision, scale }, A::Decimal128(file_precision, file_scale))
-            | (L::Decimal { precision, scale }, A::Decimal256(file_precision, file_scale)) => {
-                let whole = i16::from(*precision) - i16::from(*scale);
-                let file_scale = i16::from(*file_scale);
-                i16::from(*scale) >= file_scale && whole >= i16::from(*file_precision) - file_scale
-            }
+            // of any precision, which other writers declare too widely; fewer decimal places would round
+            (
+                L::Decimal { scale, .. },
+                A::Decimal128(_, file_scale) | A::Decimal256(_, file_scale),
+            ) => i16::from(*scale) >= i16::from(*file_scale),
             (L::Decimal { precision, scale }, integer) => {
                 let whole = precision.saturating_sub(*scale);
                 match integer {

@@ -105,6 +105,9 @@ fn widens_without_loss() {
             &["0.5", "NaN"],
         ),
         (decimal(vec![-12345], 5, 2), "decimal(7,4)", &["-123.4500"]),
+        // wider in the file than in the table
+        (decimal(vec![-125], 20, 2), "decimal(5,2)", &["-1.25"]),
+        (decimal(vec![125], 10, 2), "decimal(10,3)", &["1.250"]),
         (
             decimal(vec![99999], 5, 2),
             "decimal(38,20)",
@@ -196,14 +199,6 @@ fn refuses_types_that_cannot_be_converted() {
             ),
             "decimal(10,1)",
         ),
-        (
-            Arc::new(
-                Decimal128Array::from(vec![1])
-                    .with_precision_and_scale(10, 2)
-                    .unwrap(),
-            ),
-            "decimal(10,3)",
-        ),
         (Arc::new(Int32Array::from(vec![1])), "variant"),
     ];
     for (array, logical) in cases {
@@ -224,6 +219,9 @@ fn refuses_types_that_cannot_be_converted() {
 
 #[test]
 fn refuses_values_that_do_not_fit() {
+    let decimal = Decimal128Array::from(vec![100_000]).with_precision_and_scale(20, 2);
+    let error = read_as(Arc::new(decimal.unwrap()), "decimal(5,2)").unwrap_err();
+    assert_eq!(error.code(), "data.value");
     assert_eq!(
         read_as(Arc::new(Int32Array::from(vec![300])), "byte")
             .unwrap_err()
