@@ -477,6 +477,14 @@ def test_validates_only_the_fields_that_it_needs(server: UnityServer, unity: Uni
     assert caught.value.code == "catalog.response"
 
 
+def test_catalogs_compare_by_their_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UNITY_CATALOG_URI", "host/")
+    catalog = UnityCatalog()
+
+    assert catalog == UnityCatalog("https://host") != UnityCatalog("https://other")
+    assert pickle.loads(pickle.dumps(catalog)) == catalog
+
+
 def test_catalogs_and_their_tables_pickle(server: UnityServer, unity: UnityCatalog) -> None:
     table = dr.create_table(NAME, SCHEMA, catalog=unity)
     table.append(row(1))

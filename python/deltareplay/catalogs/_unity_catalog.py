@@ -61,7 +61,7 @@ class UnityCatalog:
         if "://" not in address:
             address = f"https://{address}"
         self.uri = address.rstrip("/").removesuffix(API)
-        self._arguments = (uri, token, timeout)
+        self._arguments = (self.uri, token, timeout)
         self._client = RestClient(self.uri + API, token or _token_of_environment, timeout)
 
     def locate(self, name: str) -> Located:
@@ -91,8 +91,7 @@ class UnityCatalog:
         return hash(self.uri)
 
     def __reduce__(self) -> tuple[object, ...]:
-        uri, token, timeout = self._arguments
-        return _unpickled, (uri or self.uri, token, timeout)
+        return _unpickled, self._arguments
 
     def __repr__(self) -> str:
         return f"UnityCatalog({self.uri!r})"
