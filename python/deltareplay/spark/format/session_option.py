@@ -247,6 +247,7 @@ def _explain(kind: Any, name: str) -> None:
     @functools.wraps(method)
     def explained(self: Any, *args: Any, **kwargs: Any) -> Any:
         path = named_tables.path_of(internals.session_of(self), getattr(self, _TABLE))
+        # all but ``overwrite`` create a table of the format of ``using``
         if path is None and (name == "overwrite" or not _is_ours(self, None)):
             return method(self, *args, **kwargs)
         raise InvalidArgumentError(
