@@ -452,3 +452,27 @@ def test_values_of_other_types_are_stored_as_those_of_arrow(
 def _pairs(value: Any, where: str) -> Any:
     """Return a map as the pairs that Arrow takes."""
     return list(value.items()) if where == "value" else value
+
+
+@pytest.mark.parametrize(
+    ("name", "nested"), [("Object", False), ("Int128", False), ("Int128", True)]
+)
+def test_types_that_only_polars_has_are_refused(
+    name: str, nested: bool, table: dr.Table, tmp_path: Path
+) -> None:
+    """Object has only addresses in an Arrow stream."""
+    polars = pytest.importorskip("polars")
+    column = polars.Series("id", [2**70], dtype=getattr(polars, name))
+    frame = polars.DataFrame([column])
+    if nested:
+        frame = frame.select(polars.struct("id").alias("id"))
+    for write in (table.append, lambda rows: dr.write(tmp_path / "new", rows)):
+        with pytest.raises(dr.InvalidArgumentError, match=f"'id'.*{name}") as caught:
+            write(frame)
+        assert caught.value.code == "rows.type"
+
+
+def test_runs_are_rows_of_new_tables(tmp_path: Path) -> None:
+    runs = pa.RunEndEncodedArray.from_arrays(pa.array([2, 3], pa.int32()), pa.array([7, None]))
+    dr.write(tmp_path / "t", pa.table({"a": runs}))
+    assert pa.table(dr.Table(tmp_path / "t").snapshot())["a"].to_pylist() == [7, 7, None]

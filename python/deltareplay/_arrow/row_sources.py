@@ -110,12 +110,28 @@ def _of_polars(frame: Any) -> ArrowStream:
     """Convert a Polars frame if it has columns or fields of the type ``Null``.
 
     In an Arrow stream, Polars gives these a buffer that Arrow does not have (Polars issue 22934).
+
+    Raises:
+        InvalidArgumentError: ``rows.type`` for the types ``Object``, of which an Arrow stream has
+            only addresses, and 128-bit integers, which Arrow lacks.
     """
+    for name, dtype in zip(frame.columns, frame.dtypes, strict=True):
+        if _only_polars_has(dtype):
+            message = f"the column {name!r} has the type {dtype}, which no table can store: cast it"
+            raise InvalidArgumentError(message, code="rows.type")
     if not any("Null" in str(dtype) for dtype in frame.dtypes):
         stream: ArrowStream = frame
         return stream
     table: pa.Table = frame.to_arrow()
     return table
+
+
+def _only_polars_has(dtype: Any) -> bool:
+    """Return whether a type of Polars, or one within it, has no equivalent in Arrow."""
+    if dtype.base_type().__name__ in ("Object", "Int128", "UInt128"):
+        return True
+    parts = [field.dtype for field in getattr(dtype, "fields", ())]
+    return any(map(_only_polars_has, [*parts, *filter(None, [getattr(dtype, "inner", None)])]))
 
 
 def _check_rows(data: object) -> None:
@@ -214,6 +230,8 @@ def _numeric_column(name: str, values: Any, type_: pa.DataType) -> pa.Array[Any]
     The core then widens the column or raises an error.
     """
     _check_classes(name, values, type_)
+    if pa.types.is_integer(type_) and _has_fractions(values):
+        return _array(name, values, None)  # Arrow would cut them off, also in keys of a merge
     try:
         column = _array(name, values, type_)
     except InvalidArgumentError:
@@ -231,6 +249,18 @@ def _numeric_column(name: str, values: Any, type_: pa.DataType) -> pa.Array[Any]
     # numbers that are too large for a float32 became infinite
     fit = pc.is_inf(column).true_count == pc.is_inf(inferred).true_count
     return column if fit else inferred
+
+
+def _has_fractions(values: Iterable[Any]) -> bool:
+    """Return whether a number is not an integer."""
+    if set(map(type, values)) <= {int, bool, type(None)}:
+        return False
+    return any(
+        (not value.is_finite() or value != value.to_integral_value())
+        if isinstance(value, decimal.Decimal)
+        else hasattr(value, "is_integer") and not value.is_integer()
+        for value in values
+    )
 
 
 def _array(name: str, values: Any, type_: pa.DataType | None) -> pa.Array[Any]:
