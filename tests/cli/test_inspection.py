@@ -8,6 +8,7 @@ import io
 import itertools
 import re
 import statistics
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -425,6 +426,26 @@ def test_dates_in_years_that_python_lacks(run, tmp_path) -> None:
     assert "p=10000-01-01" in run("partitions", tmp_path).out
     (day, *_) = run("summary", tmp_path, "--json").lines
     assert (day["min"], day["max"]) == ("-0221-09-04", "10000-01-01")
+
+
+@pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/Los_Angeles", "XXX+99"])
+def test_times_that_the_local_zone_cannot_represent(run, tmp_path, monkeypatch, zone) -> None:
+    """The last and the first second that Python has, as of rows that are valid forever."""
+    ends = [
+        datetime.datetime(9999, 12, 31, 23, 59, 59, tzinfo=datetime.timezone.utc),
+        datetime.datetime(1, 1, 1, tzinfo=datetime.timezone.utc),
+    ]
+    dr.write(tmp_path, pa.table({"at": pa.array(ends, pa.timestamp("us", "UTC"))}))
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        rows = run("head", tmp_path, "--json").lines
+        others = [run(*verb) for verb in (("head", tmp_path, "--csv"), ("summary", tmp_path))]
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert [datetime.datetime.fromisoformat(row["at"]) for row in rows] == ends
+    assert [done.code for done in others] == [0, 0]
 
 
 def test_intervals_of_months_are_numbers(run, tmp_path) -> None:

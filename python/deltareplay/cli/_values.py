@@ -88,10 +88,18 @@ def instant(milliseconds: int) -> datetime.datetime | None:
 
 
 def zoned(value: datetime.datetime, *, utc: bool) -> datetime.datetime:
-    """Convert a timestamp to UTC or the local zone; a time without a zone stays unchanged."""
+    """Convert a timestamp to UTC or the local zone; a time without a zone stays unchanged.
+
+    It is UTC as well if Python cannot represent the local time, as in years 0 and 10000.
+    """
     if value.tzinfo is None:
         return value
-    return value.astimezone(datetime.timezone.utc if utc else None)
+    if not utc:
+        try:
+            return value.astimezone()
+        except (OverflowError, ValueError):
+            pass
+    return value.astimezone(datetime.timezone.utc)
 
 
 def timestamp(value: datetime.datetime | None, *, utc: bool) -> str:
