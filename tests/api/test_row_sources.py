@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import ctypes
 import datetime
 import uuid
 from collections.abc import Iterator
@@ -195,9 +196,65 @@ def test_a_stream_of_plain_values_is_refused(table: dr.Table) -> None:
         def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
             return pa.chunked_array([[1]]).__arrow_c_stream__(requested_schema)
 
-    with pytest.raises(TypeError, match="as a Schema"):
+    with pytest.raises(dr.InvalidArgumentError, match="as a Schema") as caught:
         table.append(Numbers())
+    assert caught.value.code == "rows.source"
     assert table.snapshot().version == 0
+
+
+class Exported:
+    """An object with a given result of ``__arrow_c_stream__``."""
+
+    def __init__(self, stream: object) -> None:
+        self._stream = stream
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._stream
+
+
+_NEXT = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+_POINTER = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
+
+
+def stream_of_length(length: int) -> tuple[object, object]:
+    """Return a stream of three rows that claims another length, and what it needs to live."""
+    capsule = pa.table({"id": [1, 2, 3]}).__arrow_c_stream__()
+    # get_schema, get_next, get_last_error, release, private_data
+    fields = (ctypes.c_void_p * 5).from_address(_POINTER(capsule, b"arrow_array_stream"))
+    original = _NEXT(fields[1])
+
+    @_NEXT
+    def get_next(stream: int, array: int) -> int:
+        outcome = original(stream, array)
+        ctypes.c_int64.from_address(array).value = length  # the first field
+        return outcome
+
+    fields[1] = ctypes.cast(get_next, ctypes.c_void_p).value
+    return capsule, get_next
+
+
+def test_invalid_streams_are_refused(table: dr.Table) -> None:
+    """Source: Arrow, "The Arrow C stream interface" and "The Arrow PyCapsule Interface"."""
+    used = pa.table({"id": [1]}).__arrow_c_stream__()
+    pa.RecordBatchReader._import_from_c_capsule(used)
+    for stream in (object(), None, pa.schema([]).__arrow_c_schema__(), used):
+        for write in (
+            table.append,
+            lambda rows: table.merge(rows, "target.id = source.id").when_matched_delete().execute(),
+            lambda rows: dr.write(f"{table.uri}-new", rows),
+        ):
+            with pytest.raises(dr.InvalidArgumentError) as caught:
+                write(Exported(stream))
+            assert caught.value.code == "rows.source", stream
+    for length in (-1, 4, 2**62):
+        capsule, keep = stream_of_length(length)
+        with pytest.raises(dr.InvalidArgumentError, match="nothing was written") as caught:
+            table.append(Exported(capsule))
+        assert caught.value.code == "rows.source", (length, keep)
+    assert table.snapshot().version == 0
+    assert not dr.is_table(f"{table.uri}-new")
 
 
 NESTED = pa.schema(

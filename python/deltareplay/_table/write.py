@@ -115,7 +115,11 @@ def write(
     }
     if not table.native.exists():
         rows = arrow_stream(data, lambda: pa.schema([]))
-        reader = pa.RecordBatchReader.from_stream(rows)
+        try:
+            reader = pa.RecordBatchReader.from_stream(rows)
+        except (pa.ArrowException, OSError, TypeError, ValueError) as error:
+            message = f"the rows are not a valid Arrow stream: {error}"
+            raise InvalidArgumentError(message, code="rows.source") from error
         columns, partitioning = schema_string(reader.schema), list(partition_columns or ())
         requested = location.properties(columns, partitioning, properties or {})
         metadata, protocol = _native.new_table(columns, partitioning, requested)

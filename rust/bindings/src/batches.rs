@@ -11,7 +11,7 @@ use arrow_array::{Array, RecordBatch, RecordBatchReader, StructArray};
 use arrow_schema::{ArrowError, SchemaRef};
 use deltareplay_core::error::{Error, Result, panic_message};
 use deltareplay_core::table::FileTable;
-use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
@@ -273,15 +273,49 @@ impl RecordBatchReader for Reader {
     }
 }
 
+/// Runs code that imports foreign data by the C data interface. The `arrow` crate panics for some structs that
+/// break its rules, such as those with negative lengths.
+pub(crate) fn import<T>(
+    work: impl FnOnce() -> std::result::Result<T, ArrowError>,
+) -> std::result::Result<T, ArrowError> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
+        let message = panic_message(payload.as_ref());
+        Err(ArrowError::CDataInterface(message))
+    })
+}
+
+/// The batches of a foreign stream.
+struct Imported(RecordBatchStreamReader);
+
+impl Iterator for Imported {
+    type Item = std::result::Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        import(|| self.0.next().transpose()).transpose()
+    }
+}
+
+impl RecordBatchReader for Imported {
+    fn schema(&self) -> SchemaRef {
+        self.0.schema()
+    }
+}
+
 /// Returns the batches that an owner passes by the Arrow C stream interface; reads nothing yet.
 pub(crate) fn stream(owner: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatchReader + Send>> {
+    let invalid = |cause: &dyn std::fmt::Display| {
+        let message = format!("the rows are not a valid Arrow stream: {cause}");
+        to_exception(owner.py(), &Error::invalid("rows.source", message))
+    };
     let capsule = owner.call_method0("__arrow_c_stream__")?;
-    let capsule = capsule.cast::<PyCapsule>()?;
-    let stream = capsule.pointer_checked(Some(c"arrow_array_stream"))?;
+    let capsule = capsule
+        .cast::<PyCapsule>()
+        .map_err(|cause| invalid(&cause))?;
+    let stream = capsule.pointer_checked(Some(c"arrow_array_stream"));
+    let stream = stream.map_err(|cause| invalid(&cause.value(owner.py())))?;
     #[allow(unsafe_code)]
     // SAFETY: the capsule has the name that the interface gives to this struct; it is moved out of it,
     // which marks it as released.
-    let reader = unsafe { RecordBatchStreamReader::from_raw(stream.as_ptr().cast()) };
-    let reader = reader.map_err(|cause| PyTypeError::new_err(cause.to_string()))?;
-    Ok(Box::new(reader))
+    let reader = import(|| unsafe { RecordBatchStreamReader::from_raw(stream.as_ptr().cast()) });
+    Ok(Box::new(Imported(reader.map_err(|cause| invalid(&cause))?)))
 }

@@ -16,7 +16,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict};
 
-use crate::batches::ArrowBatch;
+use crate::batches::{ArrowBatch, import};
 use crate::convert;
 use crate::exceptions::invalid;
 use crate::gate::detached;
@@ -310,7 +310,8 @@ fn imported(owner: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
     #[allow(unsafe_code)]
     // SAFETY: the capsules have the names that the interface gives to these structs, and stay alive
     // until the end of this function; moving the array out marks it as released.
-    let data = unsafe { from_ffi(FFI_ArrowArray::from_raw(array.as_ptr()), schema.as_ref()) };
-    let data = data.map_err(|cause: ArrowError| PyTypeError::new_err(cause.to_string()))?;
-    Ok(make_array(data))
+    let array = import(|| unsafe {
+        from_ffi(FFI_ArrowArray::from_raw(array.as_ptr()), schema.as_ref()).map(make_array)
+    });
+    array.map_err(|cause: ArrowError| PyTypeError::new_err(cause.to_string()))
 }
