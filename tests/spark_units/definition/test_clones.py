@@ -62,10 +62,12 @@ def test_the_metrics_are_those_of_the_clone_between_commits_of_others(
 
     def clone_between_commits(*args: Any, **kwargs: Any) -> Any:
         if exists:
-            other.clone(target.uri, or_replace=True)
+            other.clone(target.uri, shallow=False, or_replace=True)
             target.append({"id": [8]})
         cloned = commit_clone(*args, **kwargs)
-        other.clone(target.uri, or_replace=True)
+        later = dr.Table(tmp_path / "source")
+        later.append({"id": [3]})
+        later.clone(target.uri, or_replace=True)
         return cloned
 
     monkeypatch.setattr(clones, "commit_clone", clone_between_commits)
