@@ -342,3 +342,26 @@ def test_links_that_lead_out_are_not_copied(tmp_path: Path) -> None:
     with pytest.raises(dr.CorruptTableError) as caught:
         confined.clone(tmp_path / "to", shallow=False)
     assert caught.value.code == "path.escapes_root"
+
+
+REPLACEMENTS: dict[str, Callable[[dr.Table, Path], object]] = {
+    "a shallow clone": lambda other, path: other.clone(path, or_replace=True),
+    "a deep clone": lambda other, path: other.clone(path, shallow=False, or_replace=True),
+    "rows": lambda _, path: dr.write(path, {"id": [2]}, mode="overwrite"),
+    "no rows": lambda _, path: dr.Table(path).delete(),
+}
+
+
+@pytest.mark.parametrize("name", REPLACEMENTS)
+def test_a_shallow_clone_is_replaced_without_its_roots(tmp_path: Path, name: str) -> None:
+    """As in delta-spark: removing the files of another table opens none of them."""
+    dr.write(tmp_path / "source", {"id": [1]})
+    dr.write(tmp_path / "other", {"id": [2]})
+    path, other = tmp_path / "clone", dr.Table(tmp_path / "other")
+    dr.Table(tmp_path / "source").clone(path)
+
+    REPLACEMENTS[name](other, path)
+
+    replaced = dr.Table(path, allowed_roots=[other.uri]).snapshot().scan().to_arrow()
+    assert replaced["id"].to_pylist() == ([] if name == "no rows" else [2])
+    assert dr.Table(tmp_path / "source").snapshot().scan().to_arrow()["id"].to_pylist() == [1]

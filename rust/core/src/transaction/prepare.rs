@@ -99,9 +99,25 @@ impl Transaction {
             self.check_partition_values(&partitions)?;
         }
         for file in &self.removes {
-            self.check_path(&file.path)?;
+            self.check_removed_path(&file.path)?;
         }
         self.check_duplicates()
+    }
+
+    /// Checks the path of a removed file. It may be outside of the table and of all roots, as in a shallow clone
+    /// that is replaced, since the file is not opened.
+    fn check_removed_path(&self, path: &str) -> Result<()> {
+        match self.source.resolver.resolve("", path) {
+            Err(error)
+                if matches!(
+                    error.code(),
+                    "path.escapes_root" | "path.foreign" | "path.other_store"
+                ) =>
+            {
+                Ok(())
+            }
+            _ => self.check_path(path),
+        }
     }
 
     fn check_path(&self, path: &str) -> Result<()> {
