@@ -9,6 +9,7 @@ import pytest
 from support.statements import parsed
 
 import deltareplay as dr
+from deltareplay import spark as dr_spark
 from deltareplay.spark.dml.merge.clauses import Clause
 from deltareplay.spark.statements.alter import Alter
 from deltareplay.spark.statements.clone import Clone
@@ -323,3 +324,24 @@ def test_refuses_a_repeated_column_in_an_insert_of_a_merge() -> None:
             "WHEN NOT MATCHED THEN INSERT (k, v, v) VALUES (1, 2, 3)"
         )
     assert caught.value.code == "statement.column"
+
+
+@pytest.mark.parametrize("mode", ["", "EXTENDED ", "formatted "])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "DELETE FROM delta.`/t`",
+        "UPDATE delta.`/t` SET a = 1",
+        "INSERT INTO delta.`/t` SELECT 1",
+        "MERGE INTO delta.`/t` t USING s ON t.k = s.k WHEN MATCHED THEN DELETE",
+    ],
+)
+def test_changes_are_not_explained_without_the_jar(
+    monkeypatch: pytest.MonkeyPatch, mode: str, text: str
+) -> None:
+    session: Any = None
+    monkeypatch.setattr("deltareplay.spark.session.capabilities.check", lambda _: None)
+    monkeypatch.setattr("deltareplay.spark.session.capabilities.has_delta", lambda _: False)
+    with pytest.raises(dr.UnsupportedFeatureError, match="EXPLAIN a SELECT") as caught:
+        dr_spark.sql(session, f"EXPLAIN {mode}{text}")
+    assert caught.value.code == "sql.explain"

@@ -125,7 +125,8 @@ def sql(spark: SparkSession, text: str, args: arguments.Arguments | None = None)
             function that runs it.
         UnsupportedFeatureError: A clause of ``ALTER TABLE`` (``sql.alter``) or of
             ``CREATE TABLE`` (``sql.create``) is not supported; ``SHOW CREATE TABLE``
-            (``sql.catalog``); a script (``sql.script``); the statement creates a view in the
+            (``sql.catalog``); a script (``sql.script``); ``EXPLAIN`` of a change of a Delta table,
+            without the jar (``sql.explain``); the statement creates a view in the
             catalog (``sql.view``), changes a view (``sql.target``), or inserts into Delta tables
             and others (``sql.inserts``); a query with ``_metadata`` uses all columns of a table in
             a way other than ``*`` (``sql.metadata``); a parameter has no literal
@@ -173,6 +174,7 @@ def _is_script(parser: Parser) -> bool:
 def _run_all(spark: SparkSession, parser: Parser) -> DataFrame:
     """Run the statement, or each of several inserts from one query."""
     text = parser.text
+    _refuse_explained(spark, parser)
     parts = split(parser)
     if parts is None:
         parser.index = 0
@@ -197,6 +199,22 @@ def _run_all(spark: SparkSession, parser: Parser) -> DataFrame:
         with subqueries.defining(statement.prefix.queries):
             result = statement.run(spark, entry)
     return result
+
+
+def _refuse_explained(spark: SparkSession, parser: Parser) -> None:
+    """Refuse ``EXPLAIN`` of a change of a Delta table; without the jar, Spark has no plan of it."""
+    start = parser.index
+    if parser.takes("EXPLAIN") and not capabilities.has_delta(spark):
+        any(parser.takes(mode) for mode in ("EXTENDED", "CODEGEN", "COST", "FORMATTED"))
+        statement = read(parser)
+        changes = (merge.Merge, insert.Insert, update.Update, delete.Delete)
+        if isinstance(statement, changes) and lookup.find(spark, statement.table).is_delta:
+            raise UnsupportedFeatureError(
+                "a change of a Delta table has no plan of Spark's, since deltareplay runs several "
+                "queries for it: EXPLAIN a SELECT with its condition or source",
+                code="sql.explain",
+            )
+    parser.index = start
 
 
 def read(parser: Parser) -> Statement | None:
