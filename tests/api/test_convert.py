@@ -93,6 +93,60 @@ def test_hidden_files_are_ignored(tmp_path: Path) -> None:
     assert table.snapshot().files(columns=["path"])["path"].to_pylist() == ["_p=1/a.parquet"]
 
 
+def _batch(root: Path, name: str, *entries: tuple[str, str]) -> None:
+    """Write a file of the log of a stream, in the format of Spark's FileStreamSinkLog."""
+    lines = [
+        json.dumps(
+            {
+                "path": f"file:///where/it/was/written/{path}",
+                "size": 1,
+                "isDir": False,
+                "modificationTime": 1,
+                "blockReplication": 1,
+                "blockSize": 1,
+                "action": action,
+            }
+        )
+        for action, path in entries
+    ]
+    log = root / "_spark_metadata"
+    log.mkdir(exist_ok=True)
+    (log / name).write_text("\n".join(["v1", *lines]))
+
+
+def test_only_files_that_a_stream_committed_are_converted(tmp_path: Path) -> None:
+    for name in ("p=1/a", "p=2/a2", "p=0/b", "p=0/c", "p=0/d", "p=0/failed"):
+        _file(tmp_path / f"{name}.parquet")
+    _batch(tmp_path, "0", ("add", "p=0/gone.parquet"))
+    _batch(tmp_path, "2.compact", ("add", "p=1/a.parquet"), ("add", "p=2/a2.parquet"))
+    _batch(tmp_path, "9", ("add", "p=0/b.parquet"), ("add", "p=0/d.parquet"))
+    _batch(tmp_path, "10", ("delete", "p=0/d.parquet"), ("add", "p=0/c.parquet"))
+    (tmp_path / "_spark_metadata" / ".10.crc").write_bytes(b"crc")
+    table = dr.convert(tmp_path, partition_schema=pa.schema([("p", pa.int32())]))
+    paths = table.snapshot().files(columns=["path"])["path"].to_pylist()
+    assert sorted(paths) == ["p=0/b.parquet", "p=0/c.parquet", "p=1/a.parquet", "p=2/a2.parquet"]
+
+
+@pytest.mark.parametrize("text", ["v2\n", "", "v1\n{}", 'v1\n{"path": "a", "action": "move"}'])
+def test_logs_of_streams_in_another_format_are_refused(tmp_path: Path, text: str) -> None:
+    _file(tmp_path / "a.parquet")
+    _batch(tmp_path, "0")
+    (tmp_path / "_spark_metadata" / "0").write_text(text)
+    with pytest.raises(dr.InvalidArgumentError, match="move _spark_metadata elsewhere") as caught:
+        dr.convert(tmp_path)
+    assert caught.value.code == "convert.path"
+    assert caught.value.path == "_spark_metadata/0"
+
+
+def test_a_missing_file_of_a_stream_is_refused(tmp_path: Path) -> None:
+    _file(tmp_path / "a.parquet")
+    _batch(tmp_path, "0", ("add", "a.parquet"), ("add", "b.parquet"))
+    with pytest.raises(dr.InvalidArgumentError, match="no longer in the directory") as caught:
+        dr.convert(tmp_path)
+    assert (caught.value.code, caught.value.path) == ("convert.path", "b.parquet")
+    assert not dr.is_table(tmp_path)
+
+
 def test_columns_of_all_files_are_merged(tmp_path: Path) -> None:
     inner = pa.struct([("a", pa.int32())])
     more = pa.struct([("a", pa.int32()), ("b", pa.string())])

@@ -30,8 +30,10 @@ def convert(
 
     The files stay where they are, and belong to the table from now on. All files below the
     directory are converted, except names that begin with ``_`` or ``.``, other than partition
-    directories. The columns are those of the footers of all files: a column that a file lacks is
-    null in its rows. An existing Delta table is left unchanged.
+    directories. Of a directory that a stream of Spark wrote, only files that the stream committed
+    are converted (its log is in ``_spark_metadata``). The columns are those of the footers of all
+    files: a column that a file lacks is null in its rows. An existing Delta table is left
+    unchanged.
 
     Args:
         uri: The directory, as for ``Table``.
@@ -47,8 +49,9 @@ def convert(
 
     Raises:
         InvalidArgumentError: There are no files (``convert.no_files``); a name is not UTF-8, or a
-            pipe or a link does not lead to a file (``convert.path``); directories do not match
-            ``partition_schema`` (``convert.partition``); a column has different types in different
+            pipe or a link does not lead to a file, or a file that a stream committed is missing
+            (``convert.path``); directories do not match ``partition_schema``
+            (``convert.partition``); a column has different types in different
             files (``convert.schema``); or a column (``schema.arrow_type``,
             ``transaction.column_name``) or a property (``properties.unknown``,
             ``properties.value``) is invalid. The error names the file.

@@ -5,7 +5,7 @@
 //!
 //! Not part of the protocol; rules, names and the commit as in delta-spark.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use serde_json::json;
 
@@ -21,6 +21,7 @@ use crate::write::{encoded, footer_schema};
 
 mod partitions;
 mod schema;
+mod sink_log;
 
 pub use partitions::partition_values;
 pub use schema::MergedSchema;
@@ -37,12 +38,13 @@ pub struct Conversion {
 }
 
 impl Conversion {
-    /// Lists the files of the directory, sorted by path; hidden files are ignored.
+    /// Lists the files of the directory, sorted by path; hidden files are ignored, and those that a stream
+    /// of Spark did not commit.
     ///
     /// # Errors
     ///
     /// Invalid argument: `convert.no_files`, and `convert.path` for an entry that is not a file or cannot be
-    /// listed: its rows would be lost. Storage errors.
+    /// listed, or a file of a stream that is missing: its rows would be lost. Storage errors.
     pub fn files(&self, source: &Source) -> Result<Vec<FileMeta>> {
         let is_visible = |path: &str| self.is_visible(path);
         if let Some(entry) = source.storage.find_unlisted(&is_visible)? {
@@ -54,6 +56,9 @@ impl Conversion {
         }
         let mut files = source.storage.list_below("", &is_visible)?;
         files.retain(|file| self.is_visible(&file.path));
+        if let Some(committed) = sink_log::committed_names(&*source.storage)? {
+            retain_committed(&mut files, committed)?;
+        }
         if files.is_empty() {
             let message = "there are no files to convert: check the path";
             return Err(Error::invalid("convert.no_files", message).at_path(source.storage.root()));
@@ -161,4 +166,15 @@ impl Conversion {
         transaction.add(adds);
         Ok(transaction)
     }
+}
+
+/// Keeps the files with these names.
+fn retain_committed(files: &mut Vec<FileMeta>, mut names: HashSet<String>) -> Result<()> {
+    files.retain(|file| names.remove(file.path.rsplit('/').next().unwrap_or_default()));
+    let Some(missing) = names.into_iter().min() else {
+        return Ok(());
+    };
+    let message = "a stream committed this file, which is no longer in the directory: restore it, or, to \
+                   convert all files, move _spark_metadata elsewhere";
+    Err(Error::invalid("convert.path", message).at_path(missing))
 }
