@@ -270,27 +270,6 @@ def test_a_merge_needs_a_condition(on: Any, tmp_path: Path) -> None:
     assert caught.value.code == "rows.merge"
 
 
-@pytest.mark.parametrize(
-    ("kind", "key"),
-    [
-        (pa.struct([("x", pa.int64()), ("y", pa.float64())]), {"x": 1, "y": None}),
-        (pa.struct([("x", pa.int64()), ("y", pa.float64())]), {"x": 1, "y": float("nan")}),
-        (pa.list_(pa.int64()), [1, None]),
-    ],
-    ids=str,
-)
-def test_nested_keys(kind: pa.DataType, key: Any, tmp_path: Path) -> None:
-    """Within a struct or an array, null equals null, as in Spark; a null key equals none."""
-    schema = pa.schema([("k", kind), ("v", pa.int64())])
-    table = dr.create_table(tmp_path / "t", schema)
-    table.append(pa.Table.from_pylist([{"k": key, "v": 1}, {"k": None, "v": 2}], schema))
-    source = pa.Table.from_pylist([{"k": key, "v": 10}, {"k": None, "v": 20}], schema)
-    table.merge(source, "k").when_matched_update_all().execute()
-    assert sorted(pa.table(table.snapshot())["v"].to_pylist()) == [2, 10]
-    table.delete("k <=> NULL OR k < k")
-    assert pa.table(table.snapshot())["v"].to_pylist() == [10]
-
-
 @pytest.mark.parametrize("keys", [[1.0, 2.5], [1, 2.5], [Decimal("1.0"), Decimal("2.5")]], ids=str)
 def test_numbers_of_plain_rows_are_not_cut_off_before_they_are_compared(
     keys: list[Any], tmp_path: Path
