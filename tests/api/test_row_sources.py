@@ -527,3 +527,9 @@ def test_types_that_only_polars_has_are_refused(
         with pytest.raises(dr.InvalidArgumentError, match=f"'id'.*{name}") as caught:
             write(frame)
         assert caught.value.code == "rows.type"
+
+
+def test_runs_are_rows_of_new_tables(tmp_path: Path) -> None:
+    runs = pa.RunEndEncodedArray.from_arrays(pa.array([2, 3], pa.int32()), pa.array([7, None]))
+    dr.write(tmp_path / "t", pa.table({"a": runs}))
+    assert pa.table(dr.Table(tmp_path / "t").snapshot())["a"].to_pylist() == [7, 7, None]

@@ -159,6 +159,7 @@ fn data_type(arrow: &ArrowType, depth: usize) -> Result<DataType> {
         }
         ArrowType::Null => P::Void,
         ArrowType::Dictionary(_, values) => return data_type(values, depth + 1),
+        ArrowType::RunEndEncoded(_, values) => return data_type(values.data_type(), depth + 1),
         ArrowType::Struct(parts) => {
             return Ok(DataType::Struct(Box::new(fields(parts, depth + 1)?)));
         }
