@@ -212,6 +212,22 @@ class Exported:
         return self._stream
 
 
+def test_a_schema_that_was_consumed_is_refused(table: dr.Table) -> None:
+    """Its memory may belong to something else. Source: Arrow, "The Arrow C data interface"."""
+
+    class Schema:
+        capsule = pa.schema([("a", pa.int64())]).__arrow_c_schema__()
+
+        def __arrow_c_schema__(self) -> object:
+            return self.capsule
+
+    pa.Schema._import_from_c_capsule(Schema.capsule)
+    for call in (table.add_columns, lambda schema: dr.create_table(f"{table.uri}-new", schema)):
+        with pytest.raises(TypeError, match="consumed"):
+            call(Schema())
+    assert table.snapshot().version == 0
+
+
 _NEXT = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 _POINTER = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
     ("PyCapsule_GetPointer", ctypes.pythonapi)

@@ -1,6 +1,7 @@
 //! `Transaction`: staged actions, committed as one version.
 
 use std::collections::BTreeMap;
+use std::ffi::c_void;
 use std::sync::{Mutex, PoisonError};
 
 use arrow_array::ffi::FFI_ArrowSchema;
@@ -18,6 +19,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use serde_json::json;
 
+use crate::batches::import;
 use crate::convert;
 use crate::exceptions::{invalid, to_exception};
 use crate::filter;
@@ -257,6 +259,16 @@ impl Transaction {
     }
 }
 
+/// The struct of the C data interface up to the callback that is null once the struct was released: its memory
+/// must not be read then. The `arrow` crate does not check this.
+#[repr(C)]
+struct SchemaHead {
+    _texts: [*const c_void; 3],
+    _numbers: [i64; 2],
+    _inner: [*const c_void; 2],
+    release: *const c_void,
+}
+
 /// Returns the `schemaString` of a table with this Arrow schema; as its definition, with identity columns.
 #[pyfunction]
 #[pyo3(signature = (schema, /, *, defines=false))]
@@ -270,8 +282,16 @@ pub(crate) fn schema_string(
     let pointer = capsule.pointer_checked(Some(c"arrow_schema"))?;
     #[allow(unsafe_code)]
     // SAFETY: the capsule has the name that the interface gives to this struct, and stays alive.
+    let is_released = unsafe { (*pointer.as_ptr().cast::<SchemaHead>()).release.is_null() };
+    if is_released {
+        let message = "the Arrow schema was consumed before: export it again";
+        return Err(PyTypeError::new_err(message));
+    }
+    #[allow(unsafe_code)]
+    // SAFETY: as above; the struct was not released.
     let arrow = unsafe { &*pointer.as_ptr().cast::<FFI_ArrowSchema>() };
-    let arrow = Schema::try_from(arrow).map_err(|cause| PyTypeError::new_err(cause.to_string()))?;
+    let arrow = import(|| Schema::try_from(arrow));
+    let arrow = arrow.map_err(|cause| PyTypeError::new_err(cause.to_string()))?;
     detached(py, || {
         let parsed = if defines {
             StructType::definition_from_arrow(&arrow)
