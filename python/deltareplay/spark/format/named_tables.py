@@ -149,8 +149,10 @@ def check_format(
         return
     if mode == "overwrite":
         has_path = any(key.lower() == "path" for key in options)
-        place = None if has_path else registration.new_location(spark, parts, None)
-        if place is None or lookup.at_path(place).uri.rstrip("/") != entry.table().uri.rstrip("/"):
+        if has_path:
+            return
+        default = lookup.at_path(registration.new_location(spark, parts, None))
+        if default.uri.rstrip("/") != entry.table().uri.rstrip("/"):
             return
     raise wrong_format(name, source)
 

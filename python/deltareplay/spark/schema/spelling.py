@@ -37,10 +37,10 @@ def check_spelling(
         return
     schema = Struct.parse(table.snapshot().schema_json)
     for path in paths:
-        found = spelled(schema, path)
-        if found is not None and found != tuple(path):
+        exact = spelled(schema, path)
+        if exact is not None and exact != tuple(path):
             raise InvalidArgumentError(
-                f"there is no column {names.dotted(path)}, but {names.dotted(found)}: write it "
+                f"there is no column {names.dotted(path)}, but {names.dotted(exact)}: write it "
                 "like this, or set spark.sql.caseSensitive to false",
                 code=code,
             )
@@ -53,12 +53,12 @@ def spelled(schema: Struct, path: Sequence[str]) -> tuple[str, ...] | None:
     ('Id',)
     """
     type_: Type = schema
-    found: list[str] = []
+    exact: list[str] = []
     for step in path:
         fields = inner_fields(type_)
         field = next((field for field in fields if field.key == step.lower()), None)
         if field is None:
             return None
-        found.append(field.name)
+        exact.append(field.name)
         type_ = field.type
-    return tuple(found)
+    return tuple(exact)

@@ -212,15 +212,15 @@ impl<'a> History<'a> {
                 .at_path(file.file.path.clone())
                 .at_version(file.version)
         });
-        let mut found = findings.unless_interrupted(result)?.unwrap_or_default();
+        let mut faults = findings.unless_interrupted(result)?.unwrap_or_default();
         if let (Some(expected), Some(actual)) = (checksum.in_commit_timestamp, self.timestamp)
             && expected != actual
         {
-            found.push(format!(
+            faults.push(format!(
                 "the in-commit timestamp: the checksum says {expected}, the commits give {actual}"
             ));
         }
-        for difference in found {
+        for difference in faults {
             let message = format!("the commits and the checksum disagree on {difference}");
             findings.add(Severity::Error, "checksum.mismatch", location, message);
         }
