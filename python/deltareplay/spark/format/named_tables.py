@@ -148,8 +148,7 @@ def check_format(
     if not entry.is_delta:
         return
     if mode == "overwrite":
-        has_path = any(key.lower() == "path" for key in options)
-        if has_path:
+        if any(key.lower() == "path" for key in options):
             return
         default = lookup.at_path(registration.new_location(spark, parts, None))
         if default.uri.rstrip("/") != entry.table().uri.rstrip("/"):
