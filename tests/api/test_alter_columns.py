@@ -141,6 +141,37 @@ def test_clustering_and_statistics_columns_follow_their_columns(tmp_path: Path) 
     assert table.snapshot().properties[key] == "id"
 
 
+@pytest.mark.parametrize(
+    ("columns", "problem"),
+    [
+        ("id,nope", '"nope": the table has no such column'),
+        ("s.nope", '"s.nope": the table has no such column'),
+        ("id.a", '"id.a": the table has no such column'),
+        ("m", '"m": its type has no minimum and maximum'),
+        ("P", '"P": files have no statistics on partition columns'),
+        ("id,ID", '"id": it is named twice'),
+        ("s,s.a", '"s": it is named twice'),
+    ],
+)
+def test_statistics_columns_must_exist(tmp_path: Path, columns: str, problem: str) -> None:
+    """As in delta-spark 4.4, which refuses every later change of such metadata."""
+    names = ["delta.dataSkippingStatsColumns", "delta.DATASKIPPINGSTATSCOLUMNS"]
+    part = pa.struct([("a", pa.int64()), ("ok", pa.bool_())])
+    rules = pa.map_(pa.string(), pa.int64())
+    schema = pa.schema([("id", pa.int64()), ("s", part), ("m", rules), ("p", pa.int64())])
+    table = dr.create_table(tmp_path / "t", schema, partition_columns=["p"])
+    for name in names:
+        text = refused("properties.value", lambda name=name: table.set_properties({name: columns}))
+        assert problem in text
+    with pytest.raises(dr.InvalidArgumentError, match="dataSkippingStatsColumns"):
+        dr.create_table(
+            tmp_path / "o", schema, partition_columns=["p"], properties={names[0]: columns}
+        )
+    for valid in ("", "id", "S, id", "s.ok"):
+        table.set_properties({names[0]: valid})
+    assert table.snapshot().version == 4
+
+
 def test_clustering_columns_as_plain_names(tmp_path: Path) -> None:
     """The protocol's example has strings in place of lists; such columns are protected as well."""
     table = create(tmp_path)

@@ -13,9 +13,9 @@ use crate::expr::closest_columns;
 use crate::spec::Metadata;
 use crate::spec::column_path::{column_path_text, is_within, named_path, parse_column_paths};
 use crate::spec::json::clipped;
-use crate::spec::schema::{ArrayType, DataType, MapType, StructField, StructType};
+use crate::spec::schema::{ArrayType, DataType, MapType, StructField, StructType, same_name};
 
-const STATISTICS: &str = "delta.dataSkippingStatsColumns";
+pub(super) const STATISTICS: &str = "delta.dataSkippingStatsColumns";
 
 /// Returns the path of a column named by a user: a single name may contain dots to address struct fields.
 ///
@@ -371,6 +371,56 @@ pub fn refuse_if_referenced(old: &Metadata, schema: &StructType, path: &[String]
             )))
         }
     }
+}
+
+/// Checks the columns in the statistics property: delta-spark refuses each later change of the metadata of a
+/// table where they are not valid.
+///
+/// # Errors
+///
+/// Invalid argument: `properties.value` for a column that does not exist, is a partition column, has a type
+/// without minimum and maximum or is named twice. Corrupt: the schema.
+pub(super) fn check_statistics_columns(metadata: &Metadata) -> Result<()> {
+    let text = metadata.property(STATISTICS).unwrap_or_default();
+    if text.trim().is_empty() {
+        return Ok(());
+    }
+    let schema = DataType::Struct(Box::new(StructType::parse(&metadata.schema_string)?));
+    let paths = parse_column_paths(text);
+    for (index, path) in paths.iter().enumerate() {
+        let data_type: Result<DataType> = path.iter().try_fold(schema.clone(), |whole, step| {
+            part_of(&whole, step).map(|part| part.data_type)
+        });
+        let is_partition_column = |name: &String| {
+            metadata
+                .partition_columns
+                .iter()
+                .any(|other| same_name(name, other))
+        };
+        let problem = match (data_type, path.as_slice()) {
+            (Err(_), _) => "the table has no such column",
+            (_, [name]) if is_partition_column(name) => {
+                "files have no statistics on partition columns"
+            }
+            (Ok(data_type), [_])
+                if !data_type.has_order() && !matches!(data_type, DataType::Struct(_)) =>
+            {
+                "its type has no minimum and maximum"
+            }
+            _ if paths
+                .iter()
+                .skip(index.saturating_add(1))
+                .any(|other| is_within(path, other) || is_within(other, path)) =>
+            {
+                "it is named twice"
+            }
+            _ => continue,
+        };
+        let column = column_path_text(path);
+        let message = format!("{STATISTICS} has {}: {problem}", clipped(&column));
+        return Err(Error::invalid("properties.value", message));
+    }
+    Ok(())
 }
 
 /// Updates the names of the columns in the statistics property.

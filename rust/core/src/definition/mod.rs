@@ -12,6 +12,7 @@ use crate::spec::{Metadata, Protocol};
 
 use crate::write::random::new_id;
 
+use self::columns::{STATISTICS, check_statistics_columns};
 use self::constraints::{check_constraints, refuse_constraints};
 
 pub mod clone;
@@ -80,14 +81,16 @@ fn metadata_of(
     properties: &BTreeMap<String, String>,
     created_time: i64,
 ) -> Result<Metadata> {
-    Ok(Metadata {
+    let metadata = Metadata {
         id: new_id(),
         schema_string: schema.to_json(),
         partition_columns: as_spelled(schema, partition_columns),
         created_time: Some(created_time),
         configuration: checked_properties(properties)?,
         ..Metadata::default()
-    })
+    };
+    check_statistics_columns(&metadata)?;
+    Ok(metadata)
 }
 
 /// Returns column names as the schema spells them. Unknown names are kept.
@@ -126,7 +129,9 @@ pub(super) fn without_consumed(mut metadata: Metadata) -> Metadata {
 pub fn set_properties(old: &Metadata, properties: &BTreeMap<String, String>) -> Result<Metadata> {
     refuse_constraints(properties)?;
     let mut new = old.clone();
-    for (key, value) in checked_properties(properties)? {
+    let properties = checked_properties(properties)?;
+    let sets_statistics = properties.contains_key(STATISTICS);
+    for (key, value) in properties {
         if key == COMMENT {
             new.description = Some(value);
             continue;
@@ -134,6 +139,9 @@ pub fn set_properties(old: &Metadata, properties: &BTreeMap<String, String>) -> 
         new.configuration
             .retain(|existing, _| !existing.eq_ignore_ascii_case(&key));
         new.configuration.insert(key, value);
+    }
+    if sets_statistics {
+        check_statistics_columns(&new)?;
     }
     check_mode(old, &new)?;
     with_column_mapping(new, false)
