@@ -278,6 +278,19 @@ def test_cluster_by_without_columns_adds_no_feature(tmp_path: Path) -> None:
     assert after.domain_metadata == {}
 
 
+def test_the_history_has_the_clustering_columns_before(tmp_path: Path) -> None:
+    """As delta-spark's operation ``CLUSTER BY``."""
+    table = dr.create_table(tmp_path, pa.schema({"id": pa.int64(), "k": pa.int64()}))
+    for columns in (["id"], ["k", "id"], []):
+        table.cluster_by(columns)
+    parameters = [dict(row["operationParameters"]) for row in table.history(3).to_pylist()]
+    assert parameters == [
+        {"oldClusteringColumns": "k,id", "newClusteringColumns": ""},
+        {"oldClusteringColumns": "id", "newClusteringColumns": "k,id"},
+        {"oldClusteringColumns": "", "newClusteringColumns": "id"},
+    ]
+
+
 def test_partitioned_tables_are_not_clustered(tmp_path: Path) -> None:
     table = partitioned(tmp_path)
     refused("alter.clustering", lambda: table.cluster_by(["id"]))

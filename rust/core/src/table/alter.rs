@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{At, Table};
 use crate::definition;
-use crate::definition::clustering::{CLUSTERING, clustering};
+use crate::definition::clustering::{CLUSTERING, clustering, clustering_columns};
 use crate::definition::column_changes::ColumnChange;
 use crate::definition::columns::NewColumn;
 use crate::definition::constraints::{add_constraint, constraint_names, drop_constraint};
@@ -15,6 +15,7 @@ use crate::expr::Predicate;
 use crate::scan::data_file::Extras;
 use crate::scan::{Scan, ScanOptions};
 use crate::snapshot::Snapshot;
+use crate::spec::column_path::column_path_text;
 use crate::spec::json::clipped;
 use crate::spec::{Metadata, Protocol};
 use crate::transaction::{
@@ -110,7 +111,19 @@ impl Table {
                 Altered::new("SET TABLE COMMENT", Vec::new(), new)
             }
             Alteration::ClusterBy(columns) => {
-                let parameters = vec![("newClusteringColumns", json!(columns.join(",")))];
+                let configuration = snapshot.domain_configuration(&self.source, CLUSTERING)?;
+                let previous: Vec<String> = match configuration {
+                    Some(configuration) => clustering_columns(snapshot.schema(), &configuration)
+                        .unwrap_or_default() // a malformed configuration is replaced
+                        .iter()
+                        .map(|path| column_path_text(path))
+                        .collect(),
+                    None => Vec::new(),
+                };
+                let parameters = vec![
+                    ("oldClusteringColumns", json!(previous.join(","))),
+                    ("newClusteringColumns", json!(columns.join(","))),
+                ];
                 let unchanged = Altered::new("CLUSTER BY", parameters, old.clone());
                 if columns.is_empty() && !snapshot.protocol().is_supported("clustering") {
                     unchanged
