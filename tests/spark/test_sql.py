@@ -6,6 +6,7 @@ without delta-spark's jar.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -170,9 +171,13 @@ def test_optimizes(spark: Any, tmp_path: Path, target: str) -> None:
     assert left(spark, tmp_path) == rows
     [again] = dr_spark.sql(spark, f"OPTIMIZE '{tmp_path / 't'}'").collect()
     assert (again["metrics"]["numFilesAdded"], again["metrics"]["filesAdded"]["min"]) == (0, None)
-    with pytest.raises(dr.InvalidArgumentError) as caught:
-        dr_spark.sql(spark, f"OPTIMIZE {target} FULL")
-    assert caught.value.code == "sql.full"
+    for columns, allowed in [(None, False), ("(key)", True), ("NONE", False)]:
+        if columns:
+            dr_spark.sql(spark, f"ALTER TABLE {target} CLUSTER BY {columns}")
+        with nullcontext() if allowed else pytest.raises(dr.InvalidArgumentError) as caught:
+            dr_spark.sql(spark, f"OPTIMIZE {target} FULL")
+        if not allowed:
+            assert caught.value.code == "sql.full"
 
 
 def test_purges(spark: Any, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from deltareplay.spark.syntax.parser import Parser
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from deltareplay._table.table import Table
     from deltareplay.spark.catalog.lookup import CatalogEntry
 
 
@@ -35,13 +37,19 @@ class Optimize(Statement):
 
     def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:
         table = entry.table()
-        if self.full and "delta.clustering" not in table.snapshot().domain_metadata:
+        if self.full and not _is_clustered(table):
             raise InvalidArgumentError(
                 "OPTIMIZE FULL requires clustering columns: leave out FULL, or set them by "
                 "ALTER TABLE ... CLUSTER BY",
                 code="sql.full",
             )
         return optimize_result.run(spark, table, self.where, self.z_order_by or None)
+
+
+def _is_clustered(table: Table) -> bool:
+    """Return False also after ``CLUSTER BY NONE``, which keeps an empty list of columns."""
+    configuration = table.snapshot().domain_metadata.get("delta.clustering", "{}")
+    return bool(json.loads(configuration).get("clusteringColumns"))
 
 
 @dataclass
