@@ -7,6 +7,7 @@ tested.
 
 from __future__ import annotations
 
+import datetime
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from spark.support.settings import conf
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
+from deltareplay.spark.format.source import in_zone
 
 pytestmark = pytest.mark.spark
 
@@ -418,6 +420,16 @@ def test_timestamps_may_name_a_time_zone(delta: Any, path: str) -> None:
         text = f"{at.astimezone(ZoneInfo(name)):%Y-%m-%d %H:%M:%S.%f} {zone}"
         read = delta.read.format("delta").option("timestampAsOf", text)
         assert rows_of(read.load(path)) == [(0,), (1,), (2,), (3,)]
+
+
+def test_short_timestamps_are_those_of_casts(spark: Any) -> None:
+    texts = ["2024", "2024-2", "2024-2-3", "2024-02-03 4", "2024-2-3 4:5", "2024-2-3T4:5:6.7"]
+    texts += ["2024-2-3 4:5:6+01:00", "2024-2-3 4:5:6 Asia/Tokyo"]
+    for text in texts:
+        [row] = spark.sql(f"SELECT unix_millis(CAST('{text}' AS TIMESTAMP)) AS t").collect()
+        iso = in_zone({"timestampAsOf": text}, "UTC")["timestampAsOf"]
+        time = datetime.datetime.fromisoformat(iso)
+        assert round(time.timestamp() * 1000) == row["t"], text
 
 
 @without_jar

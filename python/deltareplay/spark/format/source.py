@@ -160,6 +160,8 @@ def in_zone(options: Mapping[str, str], zone: str | None) -> dict[str, str]:
     {'timestampAsOf': '2026-01-02T00:00:00+01:00'}
     >>> in_zone({"timestampAsOf": "2026-01-02 03:00:00 GMT+2"}, None)
     {'timestampAsOf': '2026-01-02T03:00:00+02:00'}
+    >>> in_zone({"timestampAsOf": "2026-2"}, None)
+    {'timestampAsOf': '2026-02-01'}
     """
     return {
         name: _in_zone(text, zone)
@@ -177,17 +179,34 @@ _ZONE = re.compile(
 )
 _OFFSET = re.compile(r"(?:UTC|GMT|UT)?(?P<sign>[+-])(?P<hours>\d\d?)(?::?(?P<minutes>\d\d))?")
 
+#: A time as Spark reads it: fields may have one digit, and only the year is required.
+_FIELDS = re.compile(
+    r"(\d{4})(?:-(\d\d?)(?:-(\d\d?)(?:[T ](\d\d?)(?::(\d\d?)(?::(\d\d?)(.*))?)?)?)?)?"
+)
+
 
 def _in_zone(text: str, zone: str | None) -> str:
     match = _ZONE.fullmatch(text.strip())
     clock, zone_name = (match["time"], match["zone"]) if match else (text.strip(), zone)
+    clock = _iso(clock)
     try:
         time = datetime.datetime.fromisoformat(clock)
         if time.tzinfo is not None or zone_name is None:
-            return text
+            return clock
         return time.replace(tzinfo=_zone(zone_name)).isoformat()
     except (ValueError, ZoneInfoNotFoundError):  # an invalid time or zone: the core raises an error
         return text
+
+
+def _iso(clock: str) -> str:
+    match = _FIELDS.fullmatch(clock)
+    if match is None:
+        return clock
+    year, month, day, hour, minute, second, rest = match.groups()
+    date = f"{year}-{month or 1:0>2}-{day or 1:0>2}"
+    if hour is None:
+        return date
+    return f"{date}T{hour:0>2}:{minute or 0:0>2}:{second or 0:0>2}{rest or ''}"
 
 
 def _zone(name: str) -> datetime.tzinfo:
