@@ -113,6 +113,17 @@ def test_positions_are_those_that_delta_spark_reads(spark: Any, tables: Any) -> 
     assert lines(ours) == lines(theirs)
 
 
+def test_pages_that_hadoop_compressed_in_several_blocks(spark: Any, tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    rows = spark.range(20_000).selectExpr("id", "md5(CAST(id AS STRING)) AS text").coalesce(1)
+    with conf(spark, spark__sql__parquet__compression__codec="lz4"):
+        rows.write.format("delta").save(str(path))
+    assert len(list(path.glob("*.lz4hadoop.parquet"))) == 1
+    assert lines(dr.Table(path).snapshot().scan().to_arrow()) == lines(
+        read_by_spark(spark, path, 0)
+    )
+
+
 def test_tables_have_the_files_of_their_feature(tables: Any) -> None:
     import pyarrow.parquet as pq
 

@@ -34,6 +34,14 @@ impl FetchedBytes {
         self.pieces.sort_by_key(|(start, _)| *start);
     }
 
+    /// Adds bytes after the end of the file; returns their offset.
+    pub(super) fn append(&mut self, bytes: Bytes) -> u64 {
+        let start = self.length;
+        self.length += bytes.len() as u64;
+        self.pieces.push((start, bytes));
+        start
+    }
+
     /// Returns the ranges of the pieces, in order.
     pub fn ranges(&self) -> Vec<Range<u64>> {
         let pieces = self.pieces.iter();

@@ -19,6 +19,7 @@ mod batch_plan;
 mod data_page;
 mod delta_lengths;
 mod fetched;
+mod hadoop_lz4;
 mod integers;
 mod known_dictionaries;
 mod layout;

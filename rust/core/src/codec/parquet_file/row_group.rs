@@ -16,6 +16,7 @@ use parquet::file::page_index::offset_index::PageLocation;
 use super::PageRules;
 use super::batch_plan::plan;
 use super::fetched::FetchedBytes;
+use super::hadoop_lz4::{is_lz4, reframed};
 use super::known_dictionaries;
 use super::leaves::{leaf_types, with_leaf_types};
 use super::pages::{LeafPages, check_pages};
@@ -63,6 +64,9 @@ impl RowGroupRequest {
             .map_or_else(RowSelectionPolicy::default, selection_policy);
         let index = metadata.page_index_for_row_group(row_group);
         let columns = columns_of(metadata, row_group);
+        // pages that may have to be written anew would not be where the index says
+        let mut chunks = leaves.iter().filter_map(|leaf| columns.get(*leaf));
+        let all_pages = chunks.any(is_lz4);
         let mut ranges = Vec::with_capacity(leaves.len());
         for leaf in &leaves {
             let Some(column) = columns.get(*leaf) else {
@@ -70,6 +74,7 @@ impl RowGroupRequest {
             };
             let pages = index
                 .offset_index(*leaf)
+                .filter(|_| !all_pages)
                 .map(|index| index.page_locations().as_slice());
             let (leaf_ranges, all) =
                 leaf_ranges(column, pages.unwrap_or_default(), selection.as_ref());
@@ -111,12 +116,23 @@ impl RowGroupRequest {
     ///
     /// Corrupt, with the code of the rules, and the byte offset if a page is invalid.
     pub(crate) fn reader(
-        self,
+        mut self,
         file: &ArrowReaderMetadata,
         fetched: &FetchedBytes,
         size: BatchSize,
         rules: &PageRules,
     ) -> Result<RowGroupReader> {
+        let group = file.metadata().row_groups().get(self.row_group);
+        let reframed = group.map(|group| reframed(file, group, &self.ranges, fetched));
+        let reframed = reframed.transpose().map_err(|cause| rules.error(cause))?;
+        let reframed = reframed.flatten();
+        let (file, fetched) = match &reframed {
+            Some(reframed) => (&reframed.file, &reframed.fetched),
+            None => (file, fetched),
+        };
+        if let Some(reframed) = &reframed {
+            (self.row_group, self.ranges) = (0, reframed.ranges.clone());
+        }
         let metadata = file.metadata();
         let columns = columns_of(metadata, self.row_group);
         let index = metadata.page_index_for_row_group(self.row_group);
