@@ -46,9 +46,9 @@ def create_table(
         uri: As for ``Table``. A name that Unity Catalog does not know becomes a managed table, at
             a location that the catalog chooses, with the features and properties that it requires;
             if anything fails, the catalog has no such table.
-        schema: The columns; field metadata ``comment`` becomes the column's comment. The metadata
-            ``delta.identity.start``, ``delta.identity.step`` and ``delta.identity.allowExplicitInsert``
-            make an identity column.
+        schema: The columns; field metadata ``comment`` becomes the comment of a column, and
+            ``delta.identity.start``, ``delta.identity.step`` and
+            ``delta.identity.allowExplicitInsert`` make it an identity column.
         partition_columns: Names of the columns that the table is partitioned by.
         properties: Table properties. ``delta.minReaderVersion``, ``delta.minWriterVersion`` and
             ``delta.feature.<name>`` set the protocol of the table, and are not stored.

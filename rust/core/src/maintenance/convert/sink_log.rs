@@ -46,7 +46,7 @@ pub(super) fn committed_names(storage: &dyn Storage) -> Result<Option<HashSet<St
     // a compacted file has the entries of all batches before it, too
     let start = batches.iter().rposition(|(_, is_compact, _)| *is_compact);
     let mut names = HashSet::new();
-    for (_, _, path) in &batches[start.unwrap_or(0)..] {
+    for (_, _, path) in batches.iter().skip(start.unwrap_or(0)) {
         let bytes = storage.read_at_most(path, MAX_BYTES)?;
         apply(&bytes, &mut names).map_err(|error| error.at_path(path))?;
     }
