@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from support import logs
 from support.writing import MODES, bodies
@@ -286,5 +287,21 @@ def test_whole_files_without_columns_are_deleted(tmp_path: Path) -> None:
     table = dr.Table(log.uri)
     assert table.delete("p = 'a'").metrics["numRemovedFiles"] == 1
     assert table.snapshot().files(["path"]).to_pylist() == [{"path": "p=b/a"}]
+    table.delete()
+    assert table.snapshot().num_files == 0
+
+
+def test_rows_are_deleted_from_columns_that_cannot_be_written(tmp_path: Path) -> None:
+    schema = pa.schema([("id", pa.int64()), ("st", pa.struct([("x", pa.null())]))])
+    properties = {"delta.enableDeletionVectors": "true"}
+    table = dr.create_table(tmp_path / "t", schema, properties=properties)
+    pq.write_table(pa.table({"id": [1, 2, 3]}), tmp_path / "t" / "a.parquet")
+    with table.transaction() as transaction:
+        transaction.add("a.parquet", size=1, stats={"numRecords": 3})
+    table.delete("id = 2")
+    assert table.snapshot().scan(["id"]).to_arrow()["id"].to_pylist() == [1, 3]
+    with pytest.raises(dr.UnsupportedFeatureError) as caught:
+        table.update("id = 1", {"id": 7})
+    assert caught.value.code == "rows.unsupported"
     table.delete()
     assert table.snapshot().num_files == 0

@@ -1,4 +1,4 @@
-//! Writes pages anew that Hadoop compressed with LZ4 in several blocks.
+//! Recompresses pages that Hadoop compressed with LZ4 in several blocks.
 //!
 //! Hadoop's codec, which Spark uses for `lz4`, writes the size of what it is given, and then blocks of at most
 //! 256 KiB of it, each after its compressed length. The Parquet decoder reads only pages of one block, so other
@@ -23,7 +23,7 @@ use super::thrift::{PageHeader, page_header};
 /// Thrift's header of an integer of 32 bits whose id follows the id before it.
 const NEXT_I32: u8 = 0x15;
 
-/// A row group with pages that were written anew.
+/// A row group with recompressed pages.
 pub(super) struct Reframed {
     /// The footer, with this row group alone, and without a page index.
     pub(super) file: ArrowReaderMetadata,

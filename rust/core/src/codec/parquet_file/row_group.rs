@@ -64,7 +64,7 @@ impl RowGroupRequest {
             .map_or_else(RowSelectionPolicy::default, selection_policy);
         let index = metadata.page_index_for_row_group(row_group);
         let columns = columns_of(metadata, row_group);
-        // pages that may have to be written anew would not be where the index says
+        // the index does not locate pages that are recompressed
         let mut chunks = leaves.iter().filter_map(|leaf| columns.get(*leaf));
         let all_pages = chunks.any(is_lz4);
         let mut ranges = Vec::with_capacity(leaves.len());
