@@ -29,6 +29,7 @@ beside_delta_spark = pytest.mark.skipif(
 
 WITH_DEFAULTS = "TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'supported')"
 OLD = "USING delta TBLPROPERTIES ('z' = 'y') AS SELECT 1 AS id, 'x' AS p UNION ALL SELECT 2, 'y'"
+OPTIONS = "OPTIONS (x = 1, 'delta.appendOnly' = 'true')"
 
 #: Statements that create a table; ``{t}`` is its name, which is a path.
 CREATED = [
@@ -47,8 +48,14 @@ CREATED = [
     "CREATE TABLE {t} (id INT, p STRING) USING delta PARTITIONED BY (P)",
     "CREATE TABLE {t} (id INT) USING delta PARTITIONED BY (p STRING NOT NULL COMMENT 'x', q INT)",
     "CREATE TABLE {t} (id INT, s STRUCT<a: INT>) USING delta CLUSTER BY (s.a, id)",
-    "CREATE TABLE {t} (id INT) USING delta OPTIONS (x = 1, 'delta.appendOnly' = 'true') "
-    "TBLPROPERTIES ('c' = 'd')",
+    f"CREATE TABLE {{t}} (id INT) USING delta {OPTIONS} "
+    "TBLPROPERTIES ('c' = 'd', 'x' = 'y', 'delta.appendOnly' = 'false')",
+    f"CREATE TABLE {{t}} USING delta {OPTIONS} AS SELECT 1 AS id",
+    f"CREATE OR REPLACE TABLE {{t}} (id INT) USING delta {OPTIONS} TBLPROPERTIES ('c' = 'd')",
+    f"CREATE OR REPLACE TABLE {{t}} USING delta {OPTIONS} TBLPROPERTIES ('x' = 'y', "
+    "'delta.appendOnly' = 'false') AS SELECT 1 AS id",
+    "CREATE TABLE {t} USING delta OPTIONS ('DELTA.appendOnly' = 'true', 'X' = 'y') "
+    "AS SELECT 1 AS id",
     "CREATE TABLE {t} (id INT) USING delta TBLPROPERTIES ('comment' = 'b')",
     "CREATE EXTERNAL TABLE IF NOT EXISTS {t} (id INT, v VOID, n TIMESTAMP_NTZ) USING delta",
     "CREATE OR REPLACE TABLE {t} (id INT) USING delta",
@@ -71,6 +78,8 @@ REPLACED = [
     "CREATE OR REPLACE TABLE {t} USING delta COMMENT 'new' AS SELECT 2 AS id",
     "REPLACE TABLE {t} USING delta PARTITIONED BY (q) AS SELECT 2 AS id, 3 AS q",
     "REPLACE TABLE {t} (j INT) USING delta TBLPROPERTIES ('a' = 'b')",
+    f"REPLACE TABLE {{t}} (j INT) USING delta {OPTIONS}",
+    f"REPLACE TABLE {{t}} USING delta {OPTIONS} AS SELECT 2 AS id",
     "CREATE OR REPLACE TABLE {t} USING delta CLUSTER BY (j) AS SELECT 1 AS j",
     "CREATE TABLE IF NOT EXISTS {t} USING delta AS SELECT raise_error('not evaluated') AS j",
     "CREATE TABLE IF NOT EXISTS {t} (j INT) USING delta",

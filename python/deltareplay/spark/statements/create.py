@@ -415,9 +415,16 @@ def defining_properties(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def _properties(statement: CreateTable) -> dict[str, str]:
-    """Return the table properties; as in delta-spark, options are among them under two names."""
-    options = {f"option.{key}": value for key, value in statement.options.items()}
-    return {**statement.options, **options, **statement.properties}
+    """Return the table properties; as in delta-spark, some options are among them, and win.
+
+    A statement that only creates a table, without rows, keeps all options, under two names;
+    others keep those of Delta Lake.
+    """
+    kept = {k: v for k, v in statement.options.items() if k.lower().startswith("delta.")}
+    if statement.query is None and statement.mode in ("create", "create_if_not_exists"):
+        named = {f"option.{key}": value for key, value in statement.options.items()}
+        kept = statement.options | named
+    return statement.properties | kept
 
 
 def _partitioned_by(statement: CreateTable) -> list[str]:
