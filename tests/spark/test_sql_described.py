@@ -30,6 +30,7 @@ STATEMENTS = [
     "SHOW TBLPROPERTIES {} ('x')",
     "SHOW TBLPROPERTIES {} (delta.appendOnly)",
     "SHOW TBLPROPERTIES {} (nope)",
+    "SHOW TBLPROPERTIES {} (clusteringColumns)",
 ]
 
 
@@ -47,11 +48,28 @@ def tables(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dic
     )
     plain = f"delta.`{root / 'plain'}`"
     spark.sql(f"CREATE TABLE {plain} (id INT, p STRING, s STRUCT<a: INT>) USING delta")
-    yield {"name": "described_here", "path": f"delta.`{root / 't'}`", "plain": plain}
+    clustered, unclustered = f"delta.`{root / 'clustered'}`", f"delta.`{root / 'none'}`"
+    for table, mode in (clustered, "name"), (unclustered, "none"):
+        spark.sql(
+            f"""
+            CREATE TABLE {table} (id INT, p STRING, s STRUCT<a: INT>) USING delta
+            CLUSTER BY (id, s.a) TBLPROPERTIES ('delta.columnMapping.mode' = '{mode}')
+            """
+        )
+    spark.sql(f'ALTER TABLE {clustered} RENAME COLUMN s.a TO `é."b`')
+    spark.sql(f"ALTER TABLE {clustered} ADD COLUMNS (c INT)")
+    spark.sql(f"ALTER TABLE {unclustered} CLUSTER BY NONE")
+    yield {
+        "name": "described_here",
+        "path": f"delta.`{root / 't'}`",
+        "plain": plain,
+        "clustered": clustered,
+        "unclustered": unclustered,
+    }
     spark.sql("DROP TABLE described_here")
 
 
-@pytest.mark.parametrize("table", ["name", "path", "plain"])
+@pytest.mark.parametrize("table", ["name", "path", "plain", "clustered", "unclustered"])
 @pytest.mark.parametrize("text", STATEMENTS)
 def test_rows_are_those_of_delta_spark(
     spark: Any, tables: dict[str, str], text: str, table: str

@@ -17,10 +17,15 @@ def clustering_columns(snapshot: Snapshot) -> list[str]:
     >>> clustering_columns(table.snapshot())
     []
     """
+    return [".".join(path) for path in logical_clustering_paths(snapshot)]
+
+
+def logical_clustering_paths(snapshot: Snapshot) -> list[list[str]]:
+    """Return the logical paths of the clustering columns."""
     listed = clustering_paths(snapshot)
     mode = snapshot.properties.get("delta.columnMapping.mode", "none").lower()
     schema = Struct.parse(snapshot.schema_json)
-    return [".".join(_logical(path, schema, mode)) for path in listed]
+    return [_logical(path, schema, mode) for path in listed]
 
 
 def clustering_paths(snapshot: Snapshot) -> list[list[str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from deltareplay._protocol.schema import Struct
+from deltareplay._snapshot.clustering import logical_clustering_paths
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.maintenance.detail import location
 from deltareplay.spark.schema.fields import spark_type
@@ -168,8 +170,12 @@ def _details(snapshot: Snapshot, name: Name) -> list[Row]:
 
 
 def _properties(snapshot: Snapshot) -> list[tuple[str, str]]:
-    """Return the table properties, including those for the protocol."""
+    """Return the table properties, including those for the protocol and the clustering columns."""
     properties = snapshot.metadata.configuration | protocol_properties(snapshot.protocol)
+    if "clustering" in (snapshot.protocol.writer_features or ()):
+        paths = logical_clustering_paths(snapshot)
+        text = json.dumps(paths, ensure_ascii=False, separators=(",", ":"))
+        properties["clusteringColumns"] = text
     return sorted(properties.items())
 
 
