@@ -172,6 +172,27 @@ def test_statistics_columns_must_exist(tmp_path: Path, columns: str, problem: st
     assert table.snapshot().version == 4
 
 
+def test_overwriting_the_schema_keeps_the_statistics_columns(tmp_path: Path) -> None:
+    """As in delta-spark 4.4: they are still columns, and still have an order."""
+    properties = {"delta.dataSkippingStatsColumns": "id,p"}
+    rows = pa.table({"id": [1], "p": ["a"], "q": [1]})
+    table = dr.create_table(tmp_path / "t", rows.schema, properties=properties)
+    for names, problem in (["id", "q"], '"p"'), (["q"], '"id"'):
+        text = refused(
+            "properties.value",
+            lambda names=names: table.overwrite(rows.select(names), schema_mode="overwrite"),
+        )
+        assert f"{problem}: the table has no such column" in text
+    text = refused(
+        "properties.value",
+        lambda: table.overwrite(rows, schema_mode="overwrite", partition_columns=["p"]),
+    )
+    assert '"p": files have no statistics on partition columns' in text
+    other = pa.table({"P": [1], "Id": ["a"]})
+    table.overwrite(other, schema_mode="overwrite")
+    assert table.snapshot().scan().to_arrow().to_pylist() == other.to_pylist()
+
+
 def test_clustering_columns_as_plain_names(tmp_path: Path) -> None:
     """The protocol's example has strings in place of lists; such columns are protected as well."""
     table = create(tmp_path)

@@ -9,6 +9,7 @@
 
 use std::collections::BTreeMap;
 
+use super::columns::check_statistics_columns;
 use super::{
     ID, MAX_ID, PHYSICAL, ROW_TRACKING_COLUMNS, as_spelled, greatest_id, metadata_of, mode,
     with_column_mapping,
@@ -57,7 +58,7 @@ pub fn replaced_metadata(
 ///
 /// # Errors
 ///
-/// As [`StructType::parse`], for the old schema.
+/// As [`check_statistics_columns`], and as [`StructType::parse`] for the old schema.
 pub fn overwritten_metadata(
     old: &Metadata,
     schema: &StructType,
@@ -68,6 +69,7 @@ pub fn overwritten_metadata(
         partition_columns: as_spelled(schema, partition_columns),
         ..old.clone()
     };
+    check_statistics_columns(&new)?;
     if mode(&new) != "none" {
         keep_ids(&mut new, schema, old)?;
     }
