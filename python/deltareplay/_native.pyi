@@ -578,6 +578,7 @@ def optimize(
     condition: Filter | None,
     z_order_by: Sequence[str],
     purge: bool,
+    full: bool,
     options: Mapping[str, Any],
 ) -> _Outcome: ...
 
@@ -590,6 +591,7 @@ class OptimizePlan:
         condition: Filter | None,
         z_order_by: Sequence[str],
         purge: bool,
+        full: bool,
         target_file_size: int | None,
     ) -> OptimizePlan: ...
     @staticmethod

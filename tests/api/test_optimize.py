@@ -171,6 +171,7 @@ def test_purge_rewrites_files_with_deleted_rows_or_dropped_columns(
     kept = [{key: value for key, value in row.items() if key != "v"} for row in before]
     assert rows_of(table, with_row_id=ids) == kept
     raises("optimize.purge", lambda: table.optimize(purge=True, z_order_by=["id"]))
+    raises("optimize.full", lambda: table.optimize(full=True))
 
 
 def test_streams_and_changes_do_not_see_an_optimize(tmp_path: Path) -> None:
@@ -352,7 +353,13 @@ def test_a_clustering_that_names_no_column_is_refused(tmp_path: Path) -> None:
 
 
 def planned(table: dr.Table, **options: Any) -> _native.OptimizePlan:
-    arguments = {"z_order_by": [], "purge": False, "target_file_size": None, **options}
+    arguments = {
+        "z_order_by": [],
+        "purge": False,
+        "full": False,
+        "target_file_size": None,
+        **options,
+    }
     return _native.OptimizePlan(table.native, table.snapshot().native, None, **arguments)
 
 

@@ -198,6 +198,24 @@ def test_clustering_as_delta_spark_does(spark: Any, tmp_path: Path) -> None:
     assert dr.Table(theirs).snapshot().num_files == dr.Table(ours).snapshot().num_files == 1
 
 
+def test_full_clusters_files_of_other_columns_again(spark: Any, tmp_path: Path) -> None:
+    theirs, ours = both(spark, tmp_path, "CLUSTER BY (x)", rows=500)
+    for path, sql in (theirs, spark.sql), (ours, lambda text: dr_spark.sql(spark, text)):
+        sql(f"OPTIMIZE delta.`{path}`").collect()
+        spark.sql(f"ALTER TABLE delta.`{path}` CLUSTER BY (y)")
+        version = dr.Table(path).snapshot().version
+        sql(f"OPTIMIZE delta.`{path}`").collect()
+        assert dr.Table(path).snapshot().version == version
+        sql(f"OPTIMIZE delta.`{path}` FULL").collect()
+        assert dr.Table(path).snapshot().version == version + 1
+        [file] = dr.Table(path).snapshot().files().to_pylist()
+        assert dict(file["tags"])["ZCUBE_ZORDER_BY"] == '["y"]'
+        sql(f"OPTIMIZE delta.`{path}` FULL").collect()
+        assert dr.Table(path).snapshot().version == version + 1
+    assert texts_by_delta_spark(spark, ours) == texts_by_delta_spark(spark, theirs)
+    assert last(ours)["operationParameters"] == last(theirs)["operationParameters"]
+
+
 def test_one_machine_and_executors_do_the_same(spark: Any, tmp_path: Path) -> None:
     first, other = both(spark, tmp_path, "PARTITIONED BY (p)", rows=500)
     dr.Table(first).optimize()

@@ -64,7 +64,7 @@ def test_classes_are_frozen(table: dr.Table, rows: dr.Table, tmp_path: Path) -> 
         rows.native.changes(0, kind="min-delta", key=["id"]).shuffle(),
         *(pieces[0], tail),
         _native.CheckpointPlan(v2, v2.snapshot(), 1),
-        _native.OptimizePlan(v2, v2.snapshot(), None, [], False, None),
+        _native.OptimizePlan(v2, v2.snapshot(), None, [], False, False, None),
         _native.MarkedRows(words),
         _native.Conversion('{"type":"struct","fields":[]}', {}, True),
         _native.Cloning(v2, v2.snapshot(), target, True, False, {}),

@@ -24,6 +24,7 @@ class Optimizing(TableLocation):
         z_order_by: Sequence[str] | None = None,
         target_file_size: int | None = None,
         purge: bool = False,
+        full: bool = False,
         user_metadata: str | None = None,
         durable: bool = True,
         timeout: float = 60.0,
@@ -49,6 +50,8 @@ class Optimizing(TableLocation):
             purge: Whether to rewrite only the files that have deleted rows or dropped columns, of
                 any size, as ``REORG TABLE ... APPLY (PURGE)`` does. If the table has column
                 mapping, footers are read to find dropped columns.
+            full: Whether to cluster files of a clustered table again that were clustered by other
+                columns, as ``OPTIMIZE ... FULL`` does.
             user_metadata: As in ``append``.
             durable: As in ``append``.
             timeout: As in ``append``.
@@ -62,8 +65,9 @@ class Optimizing(TableLocation):
             InvalidArgumentError: ``where`` uses a column that is not a partition column
                 (``optimize.where``); rows cannot be sorted by a column (``optimize.z_order``); the
                 table is clustered, and ``where`` or ``z_order_by`` is passed
-                (``optimize.clustered``); or ``purge`` is combined with ``z_order_by``
-                (``optimize.purge``).
+                (``optimize.clustered``); ``purge`` is combined with ``z_order_by``
+                (``optimize.purge``); or ``full`` is passed with ``purge``, or for a table without
+                clustering columns (``optimize.full``).
             CommitConflictError: Another writer removed or changed a file that was rewritten.
             UnsupportedFeatureError: The table has a feature that this release cannot write
                 (``protocol.writer_features``).
@@ -82,4 +86,4 @@ class Optimizing(TableLocation):
         """
         write_options = options(None, None, user_metadata, target_file_size, durable, timeout)
         columns = list(z_order_by or ())
-        return written(_native.optimize(self._native, where, columns, purge, write_options))
+        return written(_native.optimize(self._native, where, columns, purge, full, write_options))

@@ -177,6 +177,9 @@ def optimize(
     purge: Annotated[
         bool, typer.Option("--purge", help="Only rewrite files with deleted rows or columns.")
     ] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Cluster files of earlier clustering columns again.")
+    ] = False,
     yes: Yes = False,
 ) -> None:
     """Pack small data files, or put rows in order.
@@ -187,7 +190,7 @@ def optimize(
     if not yes:
         snapshot = table.snapshot()
         plan = _native.OptimizePlan(
-            table.native, snapshot.native, where, order or (), purge, target_file_size
+            table.native, snapshot.native, where, order or (), purge, full, target_file_size
         )
         files, bytes_, partitions = plan.totals()
         facts = {
@@ -205,6 +208,7 @@ def optimize(
         z_order_by=order,
         target_file_size=target_file_size,
         purge=purge,
+        full=full,
     )
     metrics = done.metrics
 

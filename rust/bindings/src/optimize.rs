@@ -26,13 +26,14 @@ pub(crate) fn target_file_size(snapshot: &Snapshot) -> u64 {
 
 /// Compacts files or orders their rows, and commits.
 #[pyfunction]
-#[pyo3(signature = (table, condition, z_order_by, purge, options))]
+#[pyo3(signature = (table, condition, z_order_by, purge, full, options))]
 pub(crate) fn optimize(
     py: Python<'_>,
     table: &Table,
     condition: Option<&Bound<'_, PyAny>>,
     z_order_by: Vec<String>,
     purge: bool,
+    full: bool,
     options: Options,
 ) -> PyResult<Outcome> {
     let condition = filter::predicate(py, condition)?;
@@ -41,6 +42,7 @@ pub(crate) fn optimize(
             condition,
             z_order_by,
             purge,
+            full,
             target_file_size: options.target()?,
             ..core::Request::default()
         };
@@ -62,7 +64,7 @@ type PyOrder = (String, Vec<String>, usize);
 #[pymethods]
 impl OptimizePlan {
     #[new]
-    #[pyo3(signature = (table, snapshot, condition, z_order_by, purge, target_file_size))]
+    #[pyo3(signature = (table, snapshot, condition, z_order_by, purge, full, target_file_size))]
     fn new(
         py: Python<'_>,
         table: &Table,
@@ -70,6 +72,7 @@ impl OptimizePlan {
         condition: Option<&Bound<'_, PyAny>>,
         z_order_by: Vec<String>,
         purge: bool,
+        full: bool,
         target_file_size: Option<i128>,
     ) -> PyResult<Self> {
         let condition = filter::predicate(py, condition)?;
@@ -79,6 +82,7 @@ impl OptimizePlan {
                 condition,
                 z_order_by,
                 purge,
+                full,
                 target_file_size: crate::rows::target(target_file_size)?,
                 ..core::Request::default()
             };

@@ -108,6 +108,7 @@ def run(
     z_order_by: Sequence[str] | None = None,
     *,
     purge: bool = False,
+    full: bool = False,
 ) -> DataFrame:
     """Rewrite files, and return the metrics.
 
@@ -117,6 +118,7 @@ def run(
         where: An SQL condition on partition columns; None selects all files.
         z_order_by: Columns of a Z-order; None compacts files, or clusters a clustered table.
         purge: Whether only files with deleted rows or dropped columns are rewritten.
+        full: Whether files that were clustered by other columns are clustered again.
 
     Raises:
         InvalidArgumentError: ``alter.column``: a column of the Z-order has another spelling, and
@@ -125,7 +127,7 @@ def run(
     check_spelling(spark, table, map(_path, z_order_by or ()), "alter.column")
     started = _now()
     before = table.snapshot()
-    commit = optimize(spark, table, where=where, z_order_by=z_order_by, purge=purge)
+    commit = optimize(spark, table, where=where, z_order_by=z_order_by, purge=purge, full=full)
     metrics = _metrics(table, before, commit, where, z_order_by)
     metrics["startTimeMs"], metrics["endTimeMs"] = started, _now()
     metrics["totalClusterParallelism"] = _parallelism(spark)

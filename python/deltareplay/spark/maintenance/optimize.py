@@ -27,6 +27,7 @@ def optimize(
     z_order_by: Sequence[str] | None = None,
     target_file_size: int | None = None,
     purge: bool = False,
+    full: bool = False,
     user_metadata: str | None = None,
     root: str | None = None,  # noqa: ARG001 - files are read and written in Rust, by the table's URI
 ) -> Written:
@@ -47,6 +48,7 @@ def optimize(
         z_order_by: As in ``Table.optimize``.
         target_file_size: As in ``Table.optimize``. A task holds the file that it writes in memory.
         purge: As in ``Table.optimize``; the driver reads the footers.
+        full: As in ``Table.optimize``.
         user_metadata: Any text for the commit.
         root: As in ``read``; not used, because Spark reads no file of the table here.
 
@@ -72,6 +74,7 @@ def optimize(
         where,
         list(z_order_by or ()),
         purge,
+        full,
         target_file_size,
     )
     run.check(spark)

@@ -43,7 +43,9 @@ class Optimize(Statement):
                 "ALTER TABLE ... CLUSTER BY",
                 code="sql.full",
             )
-        return optimize_result.run(spark, table, self.where, self.z_order_by or None)
+        return optimize_result.run(
+            spark, table, self.where, self.z_order_by or None, full=self.full
+        )
 
 
 def _is_clustered(table: Table) -> bool:

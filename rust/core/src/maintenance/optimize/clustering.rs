@@ -45,37 +45,45 @@ pub(super) fn clustering_of(
 /// The cubes of a table clustered by these columns.
 pub(super) struct Cubes {
     columns: String,
+    full: bool,
 }
 
 impl Cubes {
-    /// Creates cubes for columns with these names.
-    pub(super) fn new(columns: Vec<String>) -> Self {
+    /// Creates cubes for columns with these names; `full` includes files that another provider or other
+    /// columns clustered.
+    pub(super) fn new(columns: Vec<String>, full: bool) -> Self {
         Self {
             columns: json!(columns).to_string(),
+            full,
         }
     }
 
     /// Returns the live files to cluster, in bins that each become one cube.
     pub(super) fn bins(&self, files: Vec<AddFile>) -> Vec<Bin> {
         let mut cubes: BTreeMap<Option<String>, Vec<AddFile>> = BTreeMap::new();
-        for file in files.into_iter().filter(|file| self.may_cluster(file)) {
+        let (matching, mut others): (Vec<_>, Vec<_>) =
+            files.into_iter().partition(|file| self.matches(file));
+        if !self.full {
+            others.clear();
+        }
+        for file in matching {
             cubes.entry(tag(&file, CUBE_TAG)).or_default().push(file);
         }
         let bytes = |files: &[AddFile]| files.iter().map(size).fold(0, u64::saturating_add);
         cubes.retain(|cube, files| cube.is_none() || bytes(files) < LARGE_CUBE);
-        if cubes.len() == 1 && !cubes.contains_key(&None) {
+        if others.is_empty() && cubes.len() == 1 && !cubes.contains_key(&None) {
             return Vec::new(); // the table is one cube already
         }
         let bin = |files| Bin {
             files,
             tags: Some(self.tags()),
         };
-        let bins = group_by_size(cubes.into_values().flatten(), MAX_CUBE, size);
+        let bins = group_by_size(cubes.into_values().flatten().chain(others), MAX_CUBE, size);
         bins.into_iter().map(bin).collect()
     }
 
     /// Returns `true` if the file is not clustered, or is clustered by the same provider and columns.
-    fn may_cluster(&self, file: &AddFile) -> bool {
+    fn matches(&self, file: &AddFile) -> bool {
         let provider = file.clustering_provider.as_deref();
         provider.is_none_or(|provider| provider == PROVIDER)
             && tag(file, COLUMNS_TAG).is_none_or(|columns| columns == self.columns)

@@ -42,6 +42,8 @@ pub struct Request {
     pub min_file_size: Option<u64>,
     /// Rewrite only files with deleted rows or dropped columns.
     pub purge: bool,
+    /// Cluster files again that another provider or other columns clustered.
+    pub full: bool,
     /// Compact only these partitions, on behalf of a write.
     pub partitions: Option<BTreeSet<StringMap>>,
 }
@@ -72,11 +74,12 @@ impl Plan {
     ///
     /// As [`Predicate::bind`]; Invalid argument: `optimize.where` if it uses other than partition columns;
     /// `optimize.z_order`, and `alter.column` for an unknown column; `optimize.clustered` for arguments that a
-    /// clustered table does not support; `optimize.purge`; `argument.range`. Corrupt: `optimize.clustering`.
+    /// clustered table does not support; `optimize.purge`; `optimize.full`; `argument.range`.
+    /// Corrupt: `optimize.clustering`.
     pub fn new(source: &Source, snapshot: &Snapshot, request: &Request) -> Result<Self> {
         let metadata = snapshot.metadata();
         let clustered = clustering_of(source, snapshot)?;
-        check(request, clustered.is_some())?;
+        check(request, clustered.as_deref())?;
         let filter = request
             .condition
             .as_ref()
@@ -101,7 +104,7 @@ impl Plan {
             _ => Vec::new(),
         };
         let cluster_by = by_curve(Curve::Hilbert);
-        let cubes = (!cluster_by.is_empty()).then(|| Cubes::new(cluster_by.clone()));
+        let cubes = (!cluster_by.is_empty()).then(|| Cubes::new(cluster_by.clone(), request.full));
         let packing = Packing {
             source,
             snapshot,
@@ -125,7 +128,7 @@ impl Plan {
             parameters.insert("clusterBy".to_owned(), json_text(&cluster_by));
             parameters.insert("auto".to_owned(), json!(request.partitions.is_some()));
             if !cluster_by.is_empty() {
-                parameters.insert("isFull".to_owned(), json!(false));
+                parameters.insert("isFull".to_owned(), json!(request.full));
             }
         }
         Ok(Self {
@@ -159,7 +162,7 @@ impl Plan {
     }
 }
 
-fn check(request: &Request, clustered: bool) -> Result<()> {
+fn check(request: &Request, clustered: Option<&[Vec<String>]>) -> Result<()> {
     let refused = |code, message: &str| Err(Error::invalid(code, message));
     if request.target_file_size == Some(0) {
         return refused(
@@ -167,11 +170,11 @@ fn check(request: &Request, clustered: bool) -> Result<()> {
             "target_file_size is 0: pass at least one byte",
         );
     }
-    if clustered && request.condition.is_some() {
+    if clustered.is_some() && request.condition.is_some() {
         let message = "a clustered table has no partitions: omit the condition";
         return refused("optimize.clustered", message);
     }
-    if clustered && !request.z_order_by.is_empty() {
+    if clustered.is_some() && !request.z_order_by.is_empty() {
         let message =
             "the table is clustered, so its clustering columns order the rows: omit z_order_by";
         return refused("optimize.clustered", message);
@@ -179,6 +182,10 @@ fn check(request: &Request, clustered: bool) -> Result<()> {
     if request.purge && !request.z_order_by.is_empty() {
         let message = "a purge keeps the order of rows: omit z_order_by";
         return refused("optimize.purge", message);
+    }
+    if request.full && (request.purge || clustered.is_none_or(<[_]>::is_empty)) {
+        let message = "full clusters all files of a table with clustering columns: omit it, or set the columns";
+        return refused("optimize.full", message);
     }
     Ok(())
 }
