@@ -227,6 +227,9 @@ def test_a_stream_writes_each_batch_once(
     (query,) = dr.Table(path).snapshot().transactions
     assert query == json.loads((checkpoint / "metadata").read_text())["id"]
     assert last(path)["operation"] == "STREAMING UPDATE"
+    metrics = dict(last(path)["operationMetrics"])
+    assert metrics.keys() == {"numAddedFiles", "numRemovedFiles", "numOutputRows", "numOutputBytes"}
+    assert (metrics["numAddedFiles"], metrics["numRemovedFiles"]) == ("1", "0")
 
     # killed between the commit and Spark's own record of it: the batch is repeated
     for commit in (checkpoint / "commits").glob("*0*"):

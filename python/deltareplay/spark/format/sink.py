@@ -199,11 +199,15 @@ class Sink:
         if self.overwrite and snapshot is not None:
             removed = self._removed(transaction, snapshot, files)
         metrics = {
-            "numFiles": len(files),
             "numOutputRows": sum(staged.rows for staged in written),
             "numOutputBytes": sum(staged.size_in_bytes for staged in written),
         }
-        transaction.set_metrics(metrics | overwrites.metrics(removed))
+        if batch is None:
+            metrics |= {"numFiles": len(files), **overwrites.metrics(removed)}
+        else:
+            num_removed = 0 if removed is None else removed.num_rows
+            metrics |= {"numAddedFiles": len(files), "numRemovedFiles": num_removed}
+        transaction.set_metrics(metrics)
         return None if transaction.is_empty else transaction.commit()
 
     def _parameters(self, written: Sequence[StagedRows], batch: int | None) -> dict[str, Any]:
