@@ -6,6 +6,8 @@
 use std::collections::BTreeMap;
 use std::mem::take;
 use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -24,6 +26,9 @@ use crate::write::actions::{AddFile, CdcFile, StringMap};
 
 /// The maximum size of all open files together in bytes.
 const OPEN_BYTES: usize = 256 << 20;
+
+/// The longest wait for files that are being written when the write is interrupted.
+const ENDING: Duration = Duration::from_secs(10);
 
 /// The options of a write.
 #[derive(Clone, Copy, Debug)]
@@ -89,12 +94,18 @@ impl WrittenFiles {
             .iter()
             .for_each(|(path, bytes)| self.record(path, bytes));
         let storage = Arc::clone(&self.source.storage);
+        let (running, ended) = channel::<()>();
         // wait for all of them, so that all can be deleted
         let outcomes = pool::map_concurrently(files, move |(path, bytes)| {
+            let _dropped_with_the_last_thread = &running;
             Ok((path.clone(), put(&*storage, path, bytes, durable)))
-        })?;
+        });
+        if outcomes.is_err() {
+            // after an interrupt, too
+            let _later_ones_are_left_to_a_vacuum = ended.recv_timeout(ENDING);
+        }
         let mut outcome = Ok(());
-        for (path, created) in outcomes {
+        for (path, created) in outcomes? {
             outcome = outcome.and(match created {
                 Ok(true) => Ok(()),
                 Ok(false) => Err(self.foreign_file(path)),
@@ -372,3 +383,6 @@ impl RowWriter {
         written.put_all(files, durable)
     }
 }
+
+#[cfg(test)]
+mod tests;
