@@ -182,3 +182,11 @@ def test_a_listing_that_repeats_its_page_is_an_error(servers: Servers, table: Pa
 
     output, _ = opened("s3", servers.start(store(table, "s3", replacement)))
     assert output == "storage.io"
+
+
+def test_a_listing_that_repeats_its_token_is_an_error(servers: Servers, table: Path) -> None:
+    more = b"<IsTruncated>true</IsTruncated><NextContinuationToken>x</NextContinuationToken>"
+    page = b"<ListBucketResult>" + more + b"</ListBucketResult>"
+    replaced = store(table, "s3", lambda path: (200, {}, page) if is_listing(path) else None)
+    output, _ = opened("s3", servers.start(replaced))
+    assert output == "storage.io"

@@ -1,5 +1,6 @@
 //! Lists a store in parallel: the log in parts between known names, a large table by its directories.
 
+use std::collections::HashSet;
 use std::future::Future;
 use std::sync::Arc;
 
@@ -23,6 +24,9 @@ const MAX_LEVELS: usize = 16;
 
 /// With more directories, listing each would take more requests than listing all objects.
 const MAX_DIRECTORIES: usize = 1000;
+
+/// The maximum number of consecutive pages without an object: stores with many deleted objects send some.
+const MAX_EMPTY_PAGES: usize = 10_000;
 
 /// A part of a listing.
 #[derive(Default)]
@@ -256,6 +260,8 @@ async fn list_part(
         ..PartListing::default()
     };
     let mut previous_first = None;
+    let mut tokens = HashSet::new();
+    let mut empty_pages = 0;
     for number in 1.. {
         let options = PaginatedListOptions {
             offset: part.after.clone(),
@@ -271,10 +277,11 @@ async fn list_part(
             .or(page.result.common_prefixes.first())
             .cloned();
         if first.is_some() && first == previous_first {
-            return Err(object_store::Error::Generic {
-                store: "deltareplay",
-                source: "the store sent the same page of a listing twice".into(),
-            });
+            return Err(endless("the store sent the same page of a listing twice"));
+        }
+        empty_pages = if first.is_some() { 0 } else { empty_pages + 1 };
+        if empty_pages > MAX_EMPTY_PAGES {
+            return Err(endless("the store sent too many empty pages of a listing"));
         }
         previous_first = first;
         listing.objects.extend(page.result.objects);
@@ -287,11 +294,23 @@ async fn list_part(
             break;
         }
         listing.token = page.page_token;
-        if listing.token.is_none() || part.max_pages == Some(number) {
+        let Some(token) = &listing.token else { break };
+        if !tokens.insert(token.clone()) {
+            return Err(endless("the store sent the same page of a listing twice"));
+        }
+        if part.max_pages == Some(number) {
             break;
         }
     }
     Ok(listing)
+}
+
+/// The error for a listing that would not end.
+fn endless(why: &'static str) -> object_store::Error {
+    object_store::Error::Generic {
+        store: "deltareplay",
+        source: why.into(),
+    }
 }
 
 /// Returns a name shortly before `from`: stores begin a listing after a name, not at it.
@@ -299,3 +318,6 @@ fn name_before(from: &str) -> Option<&str> {
     let (last, _) = from.char_indices().next_back()?;
     from.get(..last).filter(|start| !start.is_empty())
 }
+
+#[cfg(test)]
+mod tests;
