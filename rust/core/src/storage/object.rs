@@ -205,14 +205,18 @@ impl ObjectStorage {
 
 fn failed(settings: &Settings, verb: &str, path: &str, cause: object_store::Error) -> Error {
     use object_store::Error as Cause;
+    let refused = || {
+        (
+            "storage.permission",
+            format!("not allowed to {verb} this file: check the credentials in storage_options"),
+        )
+    };
     let (code, message) = match &cause {
         Cause::NotFound { .. } => {
             return Error::storage("storage.not_found", "there is no such file").at_path(path);
         }
-        Cause::PermissionDenied { .. } | Cause::Unauthenticated { .. } => (
-            "storage.permission",
-            format!("not allowed to {verb} this file: check the credentials in storage_options"),
-        ),
+        Cause::PermissionDenied { .. } | Cause::Unauthenticated { .. } => refused(),
+        _ if connector::is_refused_listing(&cause) => refused(),
         Cause::NotSupported { .. } | Cause::NotImplemented { .. } => (
             "storage.unsupported",
             format!("this store cannot {verb} files in this way"),

@@ -25,7 +25,7 @@ use object_store::client::{
 use percent_encoding::percent_decode_str;
 use reqwest::header::HeaderValue;
 use reqwest::redirect::{Attempt, Policy};
-use reqwest::{ClientBuilder, NoProxy, Proxy, tls};
+use reqwest::{ClientBuilder, NoProxy, Proxy, StatusCode, tls};
 
 /// The maximum number of consecutive redirects.
 const MAX_REDIRECTS: usize = 10;
@@ -49,9 +49,33 @@ impl Error for RedirectRefused {}
 
 /// Returns `true` if the error was caused by a redirect that was not followed.
 pub(super) fn is_refused_redirect(error: &(dyn Error + 'static)) -> bool {
+    has_cause::<RedirectRefused>(error)
+}
+
+/// The error for a listing that the server does not allow: that of `object_store` does not say so.
+#[derive(Debug)]
+struct ListingRefused {
+    status: u16,
+    body: String,
+}
+
+impl fmt::Display for ListingRefused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "status {}: {}", self.status, self.body)
+    }
+}
+
+impl Error for ListingRefused {}
+
+/// Returns `true` if the error was caused by a listing that the server does not allow.
+pub(super) fn is_refused_listing(error: &(dyn Error + 'static)) -> bool {
+    has_cause::<ListingRefused>(error)
+}
+
+fn has_cause<T: Error + 'static>(error: &(dyn Error + 'static)) -> bool {
     let mut cause = Some(error);
     while let Some(error) = cause {
-        if error.is::<RedirectRefused>() {
+        if error.is::<T>() {
             return true;
         }
         cause = error.source();
@@ -77,11 +101,60 @@ impl fmt::Display for ResponseTooLong {
 
 impl Error for ResponseTooLong {}
 
+/// Checks the response to a listing. `object_store` takes any XML document for a listing without objects, and
+/// one that is said to be truncated, but has no token, for a complete one.
+fn check_listing(status: StatusCode, body: &[u8]) -> Result<(), HttpError> {
+    let has = |text: &str| memmem::find(body, text.as_bytes()).is_some();
+    if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+        let (status, body) = (status.as_u16(), String::from_utf8_lossy(body).into());
+        let refused = ListingRefused { status, body };
+        return Err(HttpError::new(HttpErrorKind::Unknown, refused));
+    }
+    let why = if !status.is_success() {
+        return Ok(());
+    } else if !has("ListBucketResult") && !has("EnumerationResults") {
+        "the response of the server is not a listing"
+    } else if has("<IsTruncated>true</IsTruncated>") && !has("NextContinuationToken") {
+        "the server sent a truncated listing without a token to continue it"
+    } else {
+        return Ok(());
+    };
+    Err(unexpected(why))
+}
+
+/// Checks the response to a deletion: `object_store` panics for an error about another object.
+fn check_deletion(request: &[u8], response: &[u8]) -> Result<(), HttpError> {
+    let key = |document| between(document, b"<Key>", b"</Key>");
+    let mut rest = response;
+    while let Some((failed, after)) = between(rest, b"<Error>", b"</Error>") {
+        if key(failed).map(|(key, _)| key) != key(request).map(|(key, _)| key) {
+            return Err(unexpected(format!(
+                "the server reports an error about another object: {}",
+                String::from_utf8_lossy(response)
+            )));
+        }
+        rest = after;
+    }
+    Ok(())
+}
+
+/// Returns the bytes between two tags, and those after them.
+fn between<'a>(document: &'a [u8], start: &[u8], end: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
+    let rest = document.get(memmem::find(document, start)? + start.len()..)?;
+    rest.split_at_checked(memmem::find(rest, end)?)
+}
+
+fn unexpected(why: impl Into<BoxError>) -> HttpError {
+    let cause = std::io::Error::new(std::io::ErrorKind::InvalidData, why);
+    HttpError::new(HttpErrorKind::Decode, cause)
+}
+
 /// Reads the body of a listing or an error, up to a limit, and removes secrets from an error.
 async fn read_bounded(
     response: HttpResponse,
     max_bytes: usize,
     secrets: &Secrets,
+    check: impl FnOnce(StatusCode, &[u8]) -> Result<(), HttpError>,
 ) -> Result<HttpResponse, HttpError> {
     let (parts, body) = response.into_parts();
     let mut pieces = body.bytes_stream();
@@ -99,6 +172,7 @@ async fn read_bounded(
     if !parts.status.is_success() {
         bytes = secrets.redact(bytes);
     }
+    check(parts.status, &bytes)?;
     Ok(HttpResponse::from_parts(parts, bytes.into()))
 }
 
@@ -220,6 +294,8 @@ impl<C: HttpService> HttpService for RetryAfterClient<C> {
         let (method, query) = (request.method().clone(), request.uri().query());
         let is_listing =
             query.is_some_and(|query| query.contains("list-type=") || query.contains("comp=list"));
+        let is_deletion = method == "POST" && query == Some("delete");
+        let deletion = request.body().as_bytes().filter(|_| is_deletion).cloned();
         let until = self.paused().remove(&name);
         if let Some(until) = until {
             tokio::time::sleep_until(until.into()).await;
@@ -237,9 +313,16 @@ impl<C: HttpService> HttpService for RetryAfterClient<C> {
             "HEAD" => Ok(response),
             "GET" | "PUT" if !is_listing && status.is_success() => Ok(response),
             "PROPFIND" if status.is_success() => {
-                read_bounded(response, MAX_BYTES_LISTED, &secrets).await
+                read_bounded(response, MAX_BYTES_LISTED, &secrets, |_, _| Ok(())).await
             }
-            _ => read_bounded(response, MAX_BYTES, &secrets).await,
+            _ => {
+                let check = |status: StatusCode, body: &[u8]| match &deletion {
+                    _ if is_listing => check_listing(status, body),
+                    Some(deletion) if status.is_success() => check_deletion(deletion, body),
+                    _ => Ok(()),
+                };
+                read_bounded(response, MAX_BYTES, &secrets, check).await
+            }
         }
     }
 }

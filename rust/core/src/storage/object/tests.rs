@@ -374,6 +374,75 @@ fn s3_reads_ranges_and_its_errors_have_no_secrets() {
 }
 
 #[test]
+fn s3_listings_that_are_none_are_errors() {
+    let token = "<NextContinuationToken>x</NextContinuationToken>";
+    let truncated = "<IsTruncated>true</IsTruncated>";
+    let listing = |content: &str| format!("<ListBucketResult>{content}</ListBucketResult>");
+    for (status, body, code) in [
+        ("200 OK", listing(""), None),
+        ("200 OK", "<html>hello</html>".into(), Some("storage.io")),
+        (
+            "200 OK",
+            "<Error><Code>X</Code></Error>".into(),
+            Some("storage.io"),
+        ),
+        ("200 OK", "<ListBucketResult>".into(), Some("storage.io")),
+        ("200 OK", listing(truncated), Some("storage.io")),
+        (
+            "200 OK",
+            listing(&format!("{truncated}{token}")),
+            Some("storage.io"),
+        ),
+        ("401 No", "who?".into(), Some("storage.permission")),
+        (
+            "403 Forbidden",
+            "hunter2?".into(),
+            Some("storage.permission"),
+        ),
+    ] {
+        let content = body.clone();
+        let (address, _) = server(move |_, _| (status, content.clone()));
+        for listed in [
+            s3(&address).list("log", ""),
+            s3(&address).list_below("", &|_| true),
+        ] {
+            let error = listed.err();
+            assert_eq!(error.as_ref().map(Error::code), code, "{body}: {error:?}");
+            assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
+        }
+    }
+}
+
+#[test]
+fn s3_errors_of_deletions_are_not_lost() {
+    let failed = |key: &str| {
+        format!("<DeleteResult><Error><Key>{key}</Key><Code>Denied</Code></Error></DeleteResult>")
+    };
+    for (body, expected) in [
+        ("<DeleteResult/>".to_owned(), None),
+        (failed("my table/a"), Some("Denied")),
+        (failed("my table/z"), Some("about another object")),
+        (failed("my%20table/a"), Some("Denied")),
+        ("<html>hello</html>".to_owned(), Some("DeleteObjects")),
+    ] {
+        let content = body.clone();
+        let (address, _) = server(move |_, _| ("200 OK", content.clone()));
+        let error = s3(&address).delete(&["a"]).remove(0).err();
+        assert_eq!(
+            error.as_ref().map(Error::code),
+            expected.map(|_| "storage.io")
+        );
+        let text = error
+            .map(|error| format!("{error} {error:?}"))
+            .unwrap_or_default();
+        assert!(
+            text.contains(expected.unwrap_or_default()),
+            "{body}: {text}"
+        );
+    }
+}
+
+#[test]
 fn a_refused_put_is_checked_with_a_head_request() {
     let (address, _) = server(|line, _| match line {
         _ if line.starts_with("PUT") && line.contains("/new") => ("200 OK", String::new()),
