@@ -415,11 +415,17 @@ fn s3_listings_that_are_none_are_errors() {
 
 #[test]
 fn s3_errors_of_deletions_are_not_lost() {
+    let key = "<Key>my table/a</Key>";
     let failed = |key: &str| {
-        format!("<DeleteResult><Error><Key>{key}</Key><Code>Denied</Code></Error></DeleteResult>")
+        format!(
+            "<DeleteResult><Error><Key>{key}</Key><Code>Denied</Code><Message>no</Message></Error></DeleteResult>"
+        )
     };
     for (body, expected) in [
-        ("<DeleteResult/>".to_owned(), None),
+        (
+            format!("<DeleteResult><Deleted>{key}</Deleted></DeleteResult>"),
+            None,
+        ),
         (failed("my table/a"), Some("Denied")),
         (failed("my table/z"), Some("about another object")),
         (failed("my%20table/a"), Some("Denied")),
