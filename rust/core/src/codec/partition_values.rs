@@ -5,8 +5,10 @@
 //!
 //! Protocol: "Partition Value Serialization".
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Display;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -33,7 +35,8 @@ use crate::spec::values::{self, ExcessDigits};
 /// Null, a missing key, and the empty string are null; in a string column the empty string is a value, as in
 /// delta-spark and delta-kernel-rs. Keys that are not in `columns` are ignored; a null map gives a null row.
 /// Timestamps are ISO-8601 with an offset, or `yyyy-MM-dd HH:mm:ss` in UTC; binary values are the bytes of
-/// the string; decimals are rescaled to the column's scale.
+/// the string; decimals are rescaled to the column's scale. Other texts are read as by Spark's cast of strings,
+/// except for timestamps in a region's zone.
 ///
 /// # Errors
 ///
@@ -207,18 +210,26 @@ fn parse_distinct(strings: &[&str], field: &FieldRef) -> Result<ArrayRef> {
     match field.data_type() {
         DataType::Null => Ok(new_null_array(&DataType::Null, strings.len())),
         DataType::Boolean => Ok(Arc::new(BooleanArray::from(column.values(boolean)?))),
-        DataType::Int8 => column.primitive::<Int8Type>(|text| text.trim().parse().ok()),
-        DataType::Int16 => column.primitive::<Int16Type>(|text| text.trim().parse().ok()),
-        DataType::Int32 => column.primitive::<Int32Type>(|text| text.trim().parse().ok()),
-        DataType::Int64 => column.primitive::<Int64Type>(|text| text.trim().parse().ok()),
+        DataType::Int8 => column.primitive::<Int8Type>(whole),
+        DataType::Int16 => column.primitive::<Int16Type>(whole),
+        DataType::Int32 => column.primitive::<Int32Type>(whole),
+        DataType::Int64 => column.primitive::<Int64Type>(whole),
         DataType::Float32 => column.primitive::<Float32Type>(|text| java_float(text).parse().ok()),
         DataType::Float64 => column.primitive::<Float64Type>(|text| java_float(text).parse().ok()),
         DataType::Decimal128(precision, scale) => column.primitive::<Decimal128Type>(|text| {
             values::decimal(text.trim(), *precision, *scale, ExcessDigits::Round)
         }),
-        DataType::Date32 => column.primitive::<Date32Type>(|text| values::date(text.trim())),
+        DataType::Date32 => {
+            column.primitive::<Date32Type>(|text| values::date(&with_day(text.trim())))
+        }
         DataType::Timestamp(unit, zone) => {
-            let parse = |text: &str| values::timestamp(text.trim(), *unit, zone.is_some());
+            let parse = |text: &str| {
+                let text = with_day(text.trim());
+                match zone {
+                    Some(_) => values::timestamp(&text, *unit, true),
+                    None => values::local_timestamp(&text, *unit),
+                }
+            };
             match unit {
                 TimeUnit::Second => column.primitive::<TimestampSecondType>(parse),
                 TimeUnit::Millisecond => column.primitive::<TimestampMillisecondType>(parse),
@@ -281,6 +292,32 @@ fn boolean(text: &str) -> Option<bool> {
     };
     let is_true = is(&["true", "t", "yes", "y", "1"]);
     (is_true || is(&["false", "f", "no", "n", "0"])).then_some(is_true)
+}
+
+/// Parses a whole number; digits after a decimal point are cut off, as by Spark's cast.
+fn whole<T: FromStr>(text: &str) -> Option<T> {
+    let text = text.trim();
+    let (number, fraction) = text.split_once('.').unwrap_or((text, ""));
+    if !fraction.bytes().all(|digit| digit.is_ascii_digit()) {
+        return None;
+    }
+    match number {
+        "" | "+" | "-" if !fraction.is_empty() => "0".parse().ok(),
+        _ => number.parse().ok(),
+    }
+}
+
+/// Adds the first month and day to a year, or the first day to a month, as Spark's cast does. A number of more
+/// than four digits is not a year: another writer may mean days.
+fn with_day(text: &str) -> Cow<'_, str> {
+    let digits = |text: &str| text.bytes().all(|digit| digit.is_ascii_digit());
+    match text.split_once('-') {
+        None if text.len() == 4 && digits(text) => format!("{text}-01-01").into(),
+        Some((year, month)) if year.len() == 4 && digits(year) && digits(month) => {
+            format!("{text}-01").into()
+        }
+        _ => text.into(),
+    }
 }
 
 /// Strips the type suffix that Java allows in a number (`1.5d`).

@@ -79,9 +79,24 @@ pub(crate) fn date(text: &str) -> Option<i32> {
 /// Parses a timestamp as the number of `unit`s since 1970-01-01T00:00:00, truncated.
 ///
 /// Date and time are separated by `T` or a space; a date alone is its midnight. With `utc`, an offset (`Z`,
-/// `+01:00`, `UTC`) is applied and a text without one is in UTC. Otherwise the text is a local time, and
-/// only an offset of zero is allowed.
+/// `+01:00`, `UTC`, `GMT+1`) is applied and a text without one is in UTC. Otherwise the text is a local time,
+/// and only an offset of zero is allowed.
 pub(crate) fn timestamp(text: &str, unit: TimeUnit, utc: bool) -> Option<i64> {
+    let (local, nanos, offset) = local_time(text)?;
+    if !utc && offset != 0 {
+        return None;
+    }
+    in_units(local - offset, nanos, unit)
+}
+
+/// As [`timestamp`], as a local time: an offset is ignored, as by Spark's cast.
+pub(crate) fn local_timestamp(text: &str, unit: TimeUnit) -> Option<i64> {
+    let (local, nanos, _) = local_time(text)?;
+    in_units(local, nanos, unit)
+}
+
+/// Parses the seconds of a local time since 1970-01-01T00:00:00, its nanoseconds, and its offset from UTC.
+fn local_time(text: &str) -> Option<(i64, i64, i64)> {
     let mut rest = Reader(text.as_bytes());
     let days = rest.date()?;
     let (mut second, mut nanos, mut offset) = (0, 0, 0);
@@ -89,10 +104,11 @@ pub(crate) fn timestamp(text: &str, unit: TimeUnit, utc: bool) -> Option<i64> {
         (second, nanos) = rest.time()?;
         offset = rest.offset()?;
     }
-    if !rest.0.is_empty() || (!utc && offset != 0) {
-        return None;
-    }
-    let seconds = days.checked_mul(86_400)?.checked_add(second - offset)?;
+    let local = days.checked_mul(86_400)?.checked_add(second)?;
+    rest.0.is_empty().then_some((local, nanos, offset))
+}
+
+fn in_units(seconds: i64, nanos: i64, unit: TimeUnit) -> Option<i64> {
     let (per_second, fraction) = match unit {
         TimeUnit::Second => (1, 0),
         TimeUnit::Millisecond => (1_000, nanos / 1_000_000),
@@ -155,32 +171,48 @@ impl Reader<'_> {
         days_from_civil(year, month, day)
     }
 
-    /// Parses a time of day; returns its second and nanoseconds.
+    /// Parses a time of day; returns its second and nanoseconds. Minutes and seconds may be missing.
     fn time(&mut self) -> Option<(i64, i64)> {
         let (hour, _) = self.number(1..=2)?;
-        self.take(b':').then_some(())?;
-        let (minute, _) = self.number(1..=2)?;
-        let (mut second, mut nanos) = (0, 0);
+        let (mut minute, mut second, mut nanos) = (0, 0, 0);
         if self.take(b':') {
-            (second, _) = self.number(1..=2)?;
-            if self.take(b'.') {
-                let (fraction, digits) = self.number(1..=9)?;
-                nanos = fraction * 10i64.pow(9 - digits as u32);
+            (minute, _) = self.number(1..=2)?;
+            if self.take(b':') {
+                (second, _) = self.number(1..=2)?;
+                if self.take(b'.') {
+                    nanos = self.nanos();
+                }
             }
         }
         (hour < 24 && minute < 60 && second < 60)
             .then_some((hour * 3600 + minute * 60 + second, nanos))
     }
 
+    /// Parses the digits after a decimal point as nanoseconds, truncated; there may be none.
+    fn nanos(&mut self) -> i64 {
+        let (mut nanos, mut unit) = (0, 100_000_000);
+        while let Some((digit @ b'0'..=b'9', rest)) = self.0.split_first() {
+            nanos += i64::from(digit - b'0') * unit;
+            unit /= 10;
+            self.0 = rest;
+        }
+        nanos
+    }
+
     /// Parses an offset in seconds east of UTC; 0 if there is none.
     fn offset(&mut self) -> Option<i64> {
         while self.take(b' ') {}
+        if let [b'Z' | b'z'] = self.0 {
+            self.0 = &[];
+        }
+        for name in ["UTC", "GMT", "UT"] {
+            if let Some(rest) = self.0.strip_prefix(name.as_bytes()) {
+                self.0 = rest;
+                break;
+            }
+        }
         let sign = match self.0 {
             [] => return Some(0),
-            [b'Z' | b'z'] | [b'U', b'T', b'C'] | [b'G', b'M', b'T'] => {
-                self.0 = &[];
-                return Some(0);
-            }
             [b'+', rest @ ..] => {
                 self.0 = rest;
                 1

@@ -76,7 +76,15 @@ fn assert_refuses(data_type: DataType, texts: &[&str]) {
 fn whole_numbers() {
     assert_parses::<Int8Type>(
         DataType::Int8,
-        &[("-128", -128), ("+5", 5), (" 7 ", 7), ("007", 7)],
+        &[
+            ("-128", -128),
+            ("+5", 5),
+            (" 7 ", 7),
+            ("007", 7),
+            ("-128.9", -128),
+            ("-.5", 0),
+            ("1.", 1),
+        ],
     );
     assert_parses::<Int16Type>(DataType::Int16, &[("32767", i16::MAX)]);
     assert_parses::<Int32Type>(
@@ -84,7 +92,10 @@ fn whole_numbers() {
         &[("-2147483648", i32::MIN), ("1", 1), ("1", 1)],
     );
     assert_parses::<Int64Type>(DataType::Int64, &[("9223372036854775807", i64::MAX)]);
-    assert_refuses(DataType::Int8, &["128", "1.5", "x", " ", "0x1"]);
+    assert_refuses(
+        DataType::Int8,
+        &["128", "128.0", "1.x", ".", "x", " ", "0x1"],
+    );
     assert_refuses(DataType::Int64, &["9223372036854775808", "1e3"]);
 }
 
@@ -155,7 +166,12 @@ fn dates_and_timestamps() {
     let first = 1_577_836_801_000_000; // 2020-01-01T00:00:01Z
     assert_parses::<Date32Type>(
         DataType::Date32,
-        &[("2020-01-01", 18_262), ("2020-1-1", 18_262)],
+        &[
+            ("2020-01-01", 18_262),
+            ("2020-1-1", 18_262),
+            ("2020", 18_262),
+            ("2020-2", 18_293),
+        ],
     );
     assert_parses::<TimestampMicrosecondType>(
         utc(),
@@ -166,6 +182,14 @@ fn dates_and_timestamps() {
             ("2020-01-01 00:00:01.5", first + 500_000),
             ("1969-12-31T23:59:59.999999Z", -1),
             ("2020-01-01", first - 1_000_000),
+            ("2020", first - 1_000_000),
+            ("2020-01", first - 1_000_000),
+            ("2020-01-01 00", first - 1_000_000),
+            ("2020-01-01T00:00:01.Z", first),
+            ("2020-01-01 02:00:01 GMT+2", first),
+            ("2020-01-01 02:00:01UTC+02:00", first),
+            ("2020-01-01 00:00:01 UT", first),
+            ("2020-01-01T00:00:01.1234567891Z", first + 123_456),
         ],
     );
     assert_parses::<TimestampMicrosecondType>(
@@ -173,13 +197,17 @@ fn dates_and_timestamps() {
         &[
             ("2020-01-01 00:00:01.000001", first + 1),
             ("2020-01-01T00:00:01", first),
+            ("2020-01-01T00:00:01+01:00", first),
         ],
     );
     assert_parses::<TimestampNanosecondType>(
         DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into())),
         &[("1970-01-01T00:00:00.123456789Z", 123_456_789)],
     );
-    assert_refuses(DataType::Date32, &["2020-02-30", "yesterday", "18262"]);
+    assert_refuses(
+        DataType::Date32,
+        &["2020-02-30", "yesterday", "18262", "2020-"],
+    );
     assert_refuses(
         utc(),
         &[
@@ -188,7 +216,7 @@ fn dates_and_timestamps() {
             "1577836800",
         ],
     );
-    assert_refuses(ntz(), &["2020-01-01T00:00:01+01:00"]);
+    assert_refuses(ntz(), &["2020-01-01T00:00:01+19:00", "10:00:00"]);
 }
 
 #[test]
