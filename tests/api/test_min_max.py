@@ -87,8 +87,9 @@ def test_bounds_are_not_values(log: logs.LogBuilder, column: str) -> None:
     [
         ({"stats": {"tightBounds": False}}, "were deleted"),
         ({"deletion_vector": vectors.inline([0])}, "were deleted"),
-        ({"stats": {"maxValues": {}}}, "no statistics of the column"),
-        ({"stats": {"nullCount": {}, "minValues": {}}}, "no statistics of the column"),
+        ({"stats": {"maxValues": {}}}, "no valid statistics of the column"),
+        ({"stats": {"nullCount": {}, "minValues": {}}}, "no valid statistics of the column"),
+        ({"stats": {"nullCount": {"n": 5}}}, "no valid statistics of the column"),
         ({"stats": {"numRecords": None}}, "number of rows"),
     ],
 )

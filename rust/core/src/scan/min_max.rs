@@ -216,7 +216,9 @@ fn with_values(
         |bound: &Option<ArrayRef>, row| bound.as_ref().is_some_and(|bound| bound.is_valid(row));
     let all_null = |row| {
         let (nulls, rows) = (bounds.null_count.as_ref()?, bounds.num_rows.as_ref()?);
-        (nulls.is_valid(row) && rows.is_valid(row)).then(|| nulls.value(row) >= rows.value(row))
+        let known = nulls.is_valid(row) && rows.is_valid(row);
+        let (nulls, rows) = (nulls.value(row), rows.value(row));
+        (known && nulls <= rows).then_some(nulls == rows)
     };
     let files = live.iter().zip(exact).enumerate();
     let has_values =
@@ -230,7 +232,7 @@ fn with_values(
             (_, Some(false)) if is_known(&bounds.min, row) && is_known(&bounds.max, row) => {
                 Ok(true)
             }
-            _ => Err((row, "this file has no statistics of the column")),
+            _ => Err((row, "this file has no valid statistics of the column")),
         };
     files.map(has_values).collect()
 }
