@@ -64,6 +64,7 @@ type PyOrder = (String, Vec<String>, usize);
 #[pymethods]
 impl OptimizePlan {
     #[new]
+    #[allow(clippy::too_many_arguments, reason = "the options of one call")]
     #[pyo3(signature = (table, snapshot, condition, z_order_by, purge, full, target_file_size))]
     fn new(
         py: Python<'_>,

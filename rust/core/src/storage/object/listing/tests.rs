@@ -55,10 +55,13 @@ fn listed(
         .map_err(|error| error.to_string())
 }
 
+/// Returns the key and the token of a page.
+type Page = Box<dyn Fn(usize) -> (Option<String>, Option<String>) + Send + Sync>;
+
 #[test]
 fn a_listing_that_does_not_end_is_an_error() {
     let text = |number: usize| Some(number.to_string());
-    let cases: [(&str, Box<dyn Fn(usize) -> _ + Send + Sync>); 4] = [
+    let cases: [(&str, Page); 4] = [
         ("twice", Box::new(move |_| (None, text(0)))),
         (
             "twice",
