@@ -294,17 +294,14 @@ fn boolean(text: &str) -> Option<bool> {
     (is_true || is(&["false", "f", "no", "n", "0"])).then_some(is_true)
 }
 
-/// Parses a whole number; digits after a decimal point are cut off, as by Spark's cast.
+/// Parses a whole number, which may have zeros after a decimal point, as some writers print columns with nulls.
 fn whole<T: FromStr>(text: &str) -> Option<T> {
     let text = text.trim();
-    let (number, fraction) = text.split_once('.').unwrap_or((text, ""));
-    if !fraction.bytes().all(|digit| digit.is_ascii_digit()) {
-        return None;
-    }
-    match number {
-        "" | "+" | "-" if !fraction.is_empty() => "0".parse().ok(),
-        _ => number.parse().ok(),
-    }
+    let (number, zeros) = text.split_once('.').unwrap_or((text, ""));
+    zeros
+        .bytes()
+        .all(|digit| digit == b'0')
+        .then(|| number.parse().ok())?
 }
 
 /// Adds the first month and day to a year, or the first day to a month, as Spark's cast does. A number of more
