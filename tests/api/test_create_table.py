@@ -112,6 +112,10 @@ REFUSED: dict[str, tuple[Create, str]] = {
         lambda at: dr.create_table(at, pa.schema([("a b", pa.int64())])),
         "transaction.column_name",
     ),
+    "a bad name of a field": (
+        lambda at: dr.create_table(at, pa.schema([("a", pa.struct([("b,c", pa.int64())]))])),
+        "transaction.column_name",
+    ),
     "a column of the change data feed": (
         lambda at: dr.create_table(
             at,

@@ -286,7 +286,7 @@ pub(crate) fn check_metadata(metadata: &Metadata, protocol: &Protocol) -> Result
     }
     let (properties, _) = TableProperties::new(metadata, protocol)?;
     if properties.column_mapping_mode == ColumnMappingMode::None {
-        for field in schema.fields() {
+        for field in schema.all_fields() {
             if let Some(bad) = field
                 .name
                 .chars()
