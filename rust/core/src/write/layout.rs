@@ -33,7 +33,7 @@ pub enum Purpose {
 #[derive(Clone, Debug)]
 pub struct Layout {
     pub(super) purpose: Purpose,
-    /// What this release cannot write, if the table has such a thing.
+    /// The message about a column that this release cannot write, if the table has one.
     unwritable: Option<String>,
     row_schema: SchemaRef,
     /// The partition columns, in the table's order: index among the columns, name, name in the log.

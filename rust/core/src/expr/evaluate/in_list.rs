@@ -112,7 +112,7 @@ impl<T: Ord> Values<T> {
     }
 }
 
-/// Whether values within bounds can be members of a list, for each row of the bounds.
+/// The possible results for values within bounds, for each row of the bounds.
 pub(in crate::expr) struct Membership {
     /// A value within the bounds may be in the list.
     pub(in crate::expr) listed: BooleanBuffer,

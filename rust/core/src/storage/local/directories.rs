@@ -15,7 +15,7 @@ impl LocalStorage {
         below: &str,
         enter: &(dyn Fn(&str) -> bool + Sync),
     ) -> Result<Vec<FileMeta>> {
-        let mut found: Vec<FileMeta> = Vec::new();
+        let mut directories: Vec<FileMeta> = Vec::new();
         let mut left = vec![below.trim_end_matches('/').to_owned()];
         while let Some(directory) = left.pop() {
             interrupt::check()?;
@@ -39,12 +39,12 @@ impl LocalStorage {
                 if enter(&path)
                     && let Ok(metadata) = entry.metadata()
                 {
-                    found.push(meta(&path, &metadata));
+                    directories.push(meta(&path, &metadata));
                     left.push(path);
                 }
             }
         }
-        Ok(found)
+        Ok(directories)
     }
 
     /// Reads a directory; `None` if there is none.

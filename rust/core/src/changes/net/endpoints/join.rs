@@ -119,9 +119,9 @@ fn removals_within(
     removed_within: &[Piece],
     removed: &[Run],
 ) -> Result<Option<Vec<(i64, u64)>>> {
-    let mut found: Vec<(i64, u64)> = Vec::new();
+    let mut removals: Vec<(i64, u64)> = Vec::new();
     if removed.is_empty() || removed_within.is_empty() {
-        return Ok(Some(found));
+        return Ok(Some(removals));
     }
     let max_rows = rows.max_rows();
     let mut full = false;
@@ -132,15 +132,15 @@ fn removals_within(
         let version = version.unwrap_or_default();
         for removed in overlapping(removed, &run) {
             let ids = removed.id.max(run.id)..removed.end().min(run.end());
-            let capacity = max_rows.saturating_add(1).saturating_sub(found.len());
-            found.extend(ids.map(|id| (id, version)).take(capacity));
+            let capacity = max_rows.saturating_add(1).saturating_sub(removals.len());
+            removals.extend(ids.map(|id| (id, version)).take(capacity));
         }
-        full = found.len() > max_rows;
+        full = removals.len() > max_rows;
         !full
     };
     read(rows, removed_within.to_vec(), &mut take)?;
-    found.sort_unstable();
-    Ok((!full).then_some(found))
+    removals.sort_unstable();
+    Ok((!full).then_some(removals))
 }
 
 /// Compares the values of the pairs, and labels those that changed.

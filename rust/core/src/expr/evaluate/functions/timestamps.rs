@@ -95,9 +95,9 @@ fn add_counts(
             cast_value(counts, &DataType::Int32)?
         }
         other => {
-            let found = sql_name(other);
+            let name = sql_name(other);
             return Err(type_error(&format!(
-                "the number of {unit} must be an INT, not a {found}"
+                "the number of {unit} must be an INT, not a {name}"
             )));
         }
     };

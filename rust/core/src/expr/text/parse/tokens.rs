@@ -555,12 +555,12 @@ fn with_caret(text: &str, location: Location) -> String {
             character
         }
     };
-    let shown: String = line
+    let excerpt: String = line
         .chars()
         .skip(from)
         .take(MAX_WIDTH)
         .map(visible)
         .collect();
     let caret = " ".repeat(column - from);
-    format!("\n  {shown}\n  {caret}^")
+    format!("\n  {excerpt}\n  {caret}^")
 }
