@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from deltareplay._protocol.schema import Struct, Type, inner_fields
+from deltareplay._protocol.schema import Field, Struct, Type, inner_fields
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.session import settings
 from deltareplay.spark.syntax import names
@@ -37,8 +37,8 @@ def check_spelling(
         return
     schema = Struct.parse(table.snapshot().schema_json)
     for path in paths:
-        exact = spelled(schema, path)
-        if exact is not None and exact != tuple(path):
+        exact = [field.name for field in fields_on_path(schema, path)]
+        if exact and exact != list(path):
             raise InvalidArgumentError(
                 f"there is no column {names.dotted(path)}, but {names.dotted(exact)}: write it "
                 "like this, or set spark.sql.caseSensitive to false",
@@ -46,19 +46,20 @@ def check_spelling(
             )
 
 
-def spelled(schema: Struct, path: Sequence[str]) -> tuple[str, ...] | None:
-    """Return a path in the spelling of the schema; None if there is no such column.
+def fields_on_path(schema: Struct, path: Sequence[str]) -> list[Field]:
+    """Return the fields on a path, in any spelling; none if there is no such column.
 
-    >>> spelled(Struct.parse('{"fields": [{"name": "Id", "type": "long"}]}'), ["ID"])
-    ('Id',)
+    >>> schema = Struct.parse('{"fields": [{"name": "Id", "type": "long"}]}')
+    >>> [field.name for field in fields_on_path(schema, ["ID"])]
+    ['Id']
     """
     type_: Type = schema
-    exact: list[str] = []
+    fields: list[Field] = []
     for step in path:
-        fields = inner_fields(type_)
-        field = next((field for field in fields if field.key == step.lower()), None)
+        parts = inner_fields(type_)
+        field = next((field for field in parts if field.key == step.lower()), None)
         if field is None:
-            return None
-        exact.append(field.name)
+            return []
+        fields.append(field)
         type_ = field.type
-    return tuple(exact)
+    return fields

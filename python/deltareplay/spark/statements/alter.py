@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from deltareplay._protocol.schema import Field, Struct, Type, inner_fields, nested, schema_json
+from deltareplay._protocol.schema import Field, Struct, nested, schema_json
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.definition import definition
 from deltareplay.spark.schema.fields import nullable
 from deltareplay.spark.schema.frames import empty_frame
-from deltareplay.spark.schema.spelling import check_spelling
+from deltareplay.spark.schema.spelling import check_spelling, fields_on_path
 from deltareplay.spark.session import capabilities
 from deltareplay.spark.statements.statement import SharedStatement, Statement
 from deltareplay.spark.syntax import names
@@ -491,11 +491,5 @@ def _path(schema: Struct, path: Name) -> Name:
 
 def _field(schema: Struct, path: Name) -> Field | None:
     """Return the column or nested field of a path; None if there is none."""
-    field: Field | None = None
-    type_: Type = schema
-    for step in path:
-        field = next((field for field in inner_fields(type_) if field.key == step.lower()), None)
-        if field is None:
-            return None
-        type_ = field.type
-    return field
+    fields = fields_on_path(schema, path)
+    return fields[-1] if fields else None

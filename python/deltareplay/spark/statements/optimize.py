@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from deltareplay._snapshot.clustering import clustering_columns
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.delta_table import optimize_result
 from deltareplay.spark.statements.statement import Statement
@@ -14,7 +14,6 @@ from deltareplay.spark.syntax.parser import Parser
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from deltareplay._table.table import Table
     from deltareplay.spark.catalog.lookup import CatalogEntry
 
 
@@ -37,7 +36,7 @@ class Optimize(Statement):
 
     def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:
         table = entry.table()
-        if self.full and not _is_clustered(table):
+        if self.full and not clustering_columns(table.snapshot()):
             raise InvalidArgumentError(
                 "OPTIMIZE FULL requires clustering columns: leave out FULL, or set them by "
                 "ALTER TABLE ... CLUSTER BY",
@@ -46,12 +45,6 @@ class Optimize(Statement):
         return optimize_result.run(
             spark, table, self.where, self.z_order_by or None, full=self.full
         )
-
-
-def _is_clustered(table: Table) -> bool:
-    """Return False also after ``CLUSTER BY NONE``, which keeps an empty list of columns."""
-    configuration = table.snapshot().domain_metadata.get("delta.clustering", "{}")
-    return bool(json.loads(configuration).get("clusteringColumns"))
 
 
 @dataclass

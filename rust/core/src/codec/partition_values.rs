@@ -35,8 +35,9 @@ use crate::spec::values::{self, ExcessDigits};
 /// Null, a missing key, and the empty string are null; in a string column the empty string is a value, as in
 /// delta-spark and delta-kernel-rs. Keys that are not in `columns` are ignored; a null map gives a null row.
 /// Timestamps are ISO-8601 with an offset, or `yyyy-MM-dd HH:mm:ss` in UTC; binary values are the bytes of
-/// the string; decimals are rescaled to the column's scale. Other texts are read as by Spark's cast of strings,
-/// except for timestamps in a region's zone.
+/// the string; decimals are rescaled to the column's scale. Whole numbers may have
+/// zeros after a decimal point. Other texts of dates and timestamps are read as by Spark's cast of strings,
+/// except for those in a region's zone.
 ///
 /// # Errors
 ///

@@ -388,8 +388,8 @@ pub(super) fn check_statistics_columns(metadata: &Metadata) -> Result<()> {
     let schema = DataType::Struct(Box::new(StructType::parse(&metadata.schema_string)?));
     let paths = parse_column_paths(text);
     for (index, path) in paths.iter().enumerate() {
-        let data_type: Result<DataType> = path.iter().try_fold(schema.clone(), |whole, step| {
-            part_of(&whole, step).map(|part| part.data_type)
+        let data_type: Result<DataType> = path.iter().try_fold(schema.clone(), |parent, step| {
+            part_of(&parent, step).map(|part| part.data_type)
         });
         let is_partition_column = |name: &String| {
             metadata

@@ -97,12 +97,12 @@ impl WrittenFiles {
         let (running, ended) = channel::<()>();
         // wait for all of them, so that all can be deleted
         let outcomes = pool::map_concurrently(files, move |(path, bytes)| {
-            let _dropped_with_the_last_thread = &running;
+            let _running = &running; // dropped with the last thread
             Ok((path.clone(), put(&*storage, path, bytes, durable)))
         });
         if outcomes.is_err() {
-            // after an interrupt, too
-            let _later_ones_are_left_to_a_vacuum = ended.recv_timeout(ENDING);
+            // also after an interrupt; files that are written even later are left to VACUUM
+            let _ = ended.recv_timeout(ENDING);
         }
         let mut outcome = Ok(());
         for (path, created) in outcomes? {

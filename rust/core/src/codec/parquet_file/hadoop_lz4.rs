@@ -24,7 +24,7 @@ use super::thrift::{PageHeader, page_header};
 const NEXT_I32: u8 = 0x15;
 
 /// A row group with recompressed pages.
-pub(super) struct Reframed {
+pub(super) struct Recompressed {
     /// The footer, with this row group alone, and without a page index.
     pub(super) file: ArrowReaderMetadata,
     /// The bytes of the file; the new pages follow its end.
@@ -35,22 +35,28 @@ pub(super) struct Reframed {
 
 /// Returns the row group with pages of one block; `None` if no page has several. `ranges` are whole column
 /// chunks. Pages that do not decompress are kept, for the decoder to report.
-pub(super) fn reframed(
+pub(super) fn recompressed(
     file: &ArrowReaderMetadata,
     group: &RowGroupMetaData,
     ranges: &[(usize, Range<u64>)],
     fetched: &FetchedBytes,
-) -> ParquetResult<Option<Reframed>> {
+) -> ParquetResult<Option<Recompressed>> {
+    let mut chunks = ranges
+        .iter()
+        .filter_map(|(leaf, _)| group.columns().get(*leaf));
+    if !chunks.any(is_lz4) {
+        return Ok(None);
+    }
     let mut columns = group.columns().to_vec();
     let mut ranges = ranges.to_vec();
     let mut fetched = fetched.clone();
-    let mut any = false;
+    let mut has_blocks = false;
     for (leaf, range) in &mut ranges {
         let Some(column) = columns.get_mut(*leaf).filter(|column| is_lz4(column)) else {
             continue;
         };
         let chunk = fetched.range(range);
-        let Some((bytes, first_data)) = chunk.and_then(|bytes| reframed_chunk(&bytes)) else {
+        let Some((bytes, first_data)) = chunk.and_then(|bytes| recompressed_chunk(&bytes)) else {
             continue;
         };
         let size = bytes.len() as u64;
@@ -64,9 +70,9 @@ pub(super) fn reframed(
             .set_total_compressed_size(size.cast_signed())
             .build()?;
         *range = start..start + size;
-        any = true;
+        has_blocks = true;
     }
-    if !any {
+    if !has_blocks {
         return Ok(None);
     }
     let group = group
@@ -77,7 +83,7 @@ pub(super) fn reframed(
     let footer = file.metadata().file_metadata().clone();
     let footer = ParquetMetaDataBuilder::new(footer).add_row_group(group);
     let options = ArrowReaderOptions::new().with_schema(Arc::clone(file.schema()));
-    Ok(Some(Reframed {
+    Ok(Some(Recompressed {
         file: ArrowReaderMetadata::try_new(Arc::new(footer.build()), options)?,
         fetched,
         ranges,
@@ -98,7 +104,7 @@ struct Page<'a> {
 
 /// Returns the pages of a column chunk, and the position of the first data page; `None` if none has several
 /// blocks.
-fn reframed_chunk(bytes: &[u8]) -> Option<(Vec<u8>, u64)> {
+fn recompressed_chunk(bytes: &[u8]) -> Option<(Vec<u8>, u64)> {
     let pages = pages(bytes)?;
     if !pages.iter().any(Page::may_have_blocks) {
         return None;
@@ -109,7 +115,7 @@ fn reframed_chunk(bytes: &[u8]) -> Option<(Vec<u8>, u64)> {
         if page.header.kind != PageHeader::DICTIONARY {
             first_data.get_or_insert(chunk.len() as u64);
         }
-        match page.reframed() {
+        match page.recompressed() {
             Some(page) => chunk.extend(page),
             None => chunk.extend([page.head, page.body].concat()),
         }
@@ -155,7 +161,7 @@ impl Page<'_> {
     }
 
     /// Returns the page with a body of one block; `None` if it has no more, or does not decompress.
-    fn reframed(&self) -> Option<Vec<u8>> {
+    fn recompressed(&self) -> Option<Vec<u8>> {
         if !self.may_have_blocks()
             || self
                 .header

@@ -16,7 +16,7 @@ use parquet::file::page_index::offset_index::PageLocation;
 use super::PageRules;
 use super::batch_plan::plan;
 use super::fetched::FetchedBytes;
-use super::hadoop_lz4::{is_lz4, reframed};
+use super::hadoop_lz4::{is_lz4, recompressed};
 use super::known_dictionaries;
 use super::leaves::{leaf_types, with_leaf_types};
 use super::pages::{LeafPages, check_pages};
@@ -123,15 +123,17 @@ impl RowGroupRequest {
         rules: &PageRules,
     ) -> Result<RowGroupReader> {
         let group = file.metadata().row_groups().get(self.row_group);
-        let reframed = group.map(|group| reframed(file, group, &self.ranges, fetched));
-        let reframed = reframed.transpose().map_err(|cause| rules.error(cause))?;
-        let reframed = reframed.flatten();
-        let (file, fetched) = match &reframed {
-            Some(reframed) => (&reframed.file, &reframed.fetched),
+        let recompressed = group.map(|group| recompressed(file, group, &self.ranges, fetched));
+        let recompressed = recompressed
+            .transpose()
+            .map_err(|cause| rules.error(cause))?;
+        let recompressed = recompressed.flatten();
+        let (file, fetched) = match &recompressed {
+            Some(recompressed) => (&recompressed.file, &recompressed.fetched),
             None => (file, fetched),
         };
-        if let Some(reframed) = &reframed {
-            (self.row_group, self.ranges) = (0, reframed.ranges.clone());
+        if let Some(recompressed) = &recompressed {
+            (self.row_group, self.ranges) = (0, recompressed.ranges.clone());
         }
         let metadata = file.metadata();
         let columns = columns_of(metadata, self.row_group);

@@ -50,7 +50,7 @@ fn blocks_of_a_page_become_one() {
         .iter()
         .flat_map(|body| [(body, false), (body, true)])
     {
-        let (chunk, first_data) = reframed_chunk(&page(body, values.len(), crc)).unwrap();
+        let (chunk, first_data) = recompressed_chunk(&page(body, values.len(), crc)).unwrap();
         assert_eq!(first_data, 0);
         assert_eq!(chunk, page(&blocks(&[&values]), values.len(), crc));
     }
@@ -59,9 +59,9 @@ fn blocks_of_a_page_become_one() {
 #[test]
 fn pages_of_one_block_are_kept() {
     let one = page(&blocks(&[b"values"]), 6, false);
-    assert_eq!(reframed_chunk(&one), None);
+    assert_eq!(recompressed_chunk(&one), None);
     let several = page(&blocks(&[b"val", b"ues"]), 6, false);
-    let (chunk, _) = reframed_chunk(&[one.clone(), several].concat()).unwrap();
+    let (chunk, _) = recompressed_chunk(&[one.clone(), several].concat()).unwrap();
     assert_eq!(chunk, [one.clone(), one].concat());
 }
 
@@ -76,7 +76,7 @@ fn pages_that_do_not_decompress_are_kept() {
         page(&[&good[..], &[0]].concat(), 6, false),
         wrong_crc,
     ] {
-        assert!(reframed_chunk(&page).is_none_or(|(chunk, _)| chunk == page));
+        assert!(recompressed_chunk(&page).is_none_or(|(chunk, _)| chunk == page));
     }
-    assert_eq!(reframed_chunk(&good), None);
+    assert_eq!(recompressed_chunk(&good), None);
 }
