@@ -249,6 +249,18 @@ def test_invalid_join_conditions_are_refused(tmp_path: Path) -> None:
         assert caught.value.code == code
 
 
+@pytest.mark.parametrize("key", [[1], {"a": 1}], ids=["array", "struct"])
+@pytest.mark.parametrize("on", ["target.k = source.k", "target.k <=> source.k", "k"])
+def test_nested_values_are_no_keys(on: str, key: Any, tmp_path: Path) -> None:
+    rows = pa.Table.from_pylist([{"k": key, "v": 1}])
+    table = dr.create_table(tmp_path / "t", rows.schema)
+    merge = table.merge(rows, on).when_matched_update_all().when_not_matched_insert_all()
+    with pytest.raises(dr.InvalidArgumentError, match=r"type (ARRAY|STRUCT|List|Struct)") as caught:
+        merge.execute()
+    assert caught.value.code in ("formula.type", "rows.merge")
+    assert table.snapshot().version == 0
+
+
 def test_a_merge_is_created_by_a_table_only() -> None:
     with pytest.raises(TypeError, match=r"Table\.merge"):
         dr.Merge()
