@@ -300,6 +300,26 @@ def test_a_column_named_change_type_is_refused(log: logs.LogBuilder) -> None:
     assert table.changes(0, columns=["id"]).to_arrow().num_rows == 0
 
 
+def test_change_columns_are_filtered_despite_a_column_named_change_type(
+    log: logs.LogBuilder,
+) -> None:
+    log.create(logs.schema(id="long", _Change_Type="string"))
+    for version in (1, 2):
+        rows = {"id": [version], "_Change_Type": ["x"]}
+        log.commit(data.write(log.table, f"{version}.parquet", rows))
+    table = dr.Table(log.uri)
+
+    later = table.changes(0, columns=["id"], filter="_commit_version > 1").to_arrow()
+    assert later["id"].to_pylist() == [2]
+    for condition, code in {
+        "nothing = 1": "filter.column",
+        "_commit_version > 1 AND _change_type = 'insert'": "columns.reserved",
+    }.items():
+        with pytest.raises(dr.InvalidArgumentError) as caught:
+            table.changes(0, columns=["id"], filter=condition)
+        assert caught.value.code == code
+
+
 def test_in_commit_timestamps(log: logs.LogBuilder) -> None:
     log.create(logs.schema(id="long"))
     info = logs.commit_info(inCommitTimestamp=1_700_000_000_123)

@@ -21,7 +21,7 @@ use crate::scan::data_file::{Extras, ReadPlan, TableLayout};
 use crate::snapshot::Snapshot;
 use crate::spec::collation::unsupported_comparison;
 use crate::spec::properties::ColumnMappingMode;
-use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType};
+use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType, same_name};
 
 /// The change columns, after those of the table.
 pub(super) const CHANGE_COLUMNS: [&str; 3] =
@@ -122,7 +122,9 @@ impl ChangesDefinition {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `columns.unknown`, `columns.twice`, `columns.reserved`, and those of filters.
+    /// As [`StructType::parse`], [`Predicate::parse_sql`] and [`Predicate::bind`]. Invalid argument:
+    /// `columns.unknown`, `columns.twice`; `columns.reserved` for a column to read with the name of a change
+    /// column.
     pub(in crate::changes) fn resolve(&self) -> Result<ResolvedDefinition> {
         let schema = StructType::parse(&self.schema)?;
         let layout = TableLayout {
@@ -144,20 +146,6 @@ impl ResolvedDefinition {
         let fields = requested.fields().iter();
         let mut columns: Vec<String> = fields.map(|field| field.name().clone()).collect();
         let num_columns = columns.len();
-        for name in CHANGE_COLUMNS
-            .into_iter()
-            .filter(|_| !without_change_columns)
-        {
-            if columns
-                .iter()
-                .any(|column| column.eq_ignore_ascii_case(name))
-            {
-                let message = format!(
-                    "the table has a column named {name}, like a change column: omit it with `columns`"
-                );
-                return Err(Error::invalid("columns.reserved", message));
-            }
-        }
         let (mut scan_filter, mut change_filter) = (None, None);
         if let Some(text) = &definition.filter {
             let filter = Predicate::parse_sql(text)?;
@@ -180,6 +168,9 @@ impl ResolvedDefinition {
                     change_filter = Some(bound);
                 }
             }
+        }
+        if !without_change_columns {
+            check_not_reserved(&columns)?;
         }
         let read = ReadPlan::new(layout.clone(), Some(&columns), Extras::default())?.schema();
         Ok(Self {
@@ -336,7 +327,22 @@ pub(super) fn columns_mismatch(cause: ArrowError) -> Error {
     Error::corrupt("log.columns", "the columns of changed rows do not fit").because(cause)
 }
 
-/// Returns the table's schema with the change columns.
+fn is_change_column(name: &str) -> bool {
+    CHANGE_COLUMNS.iter().any(|column| same_name(column, name))
+}
+
+/// Checks that no column to read has the name of a change column.
+fn check_not_reserved(columns: &[String]) -> Result<()> {
+    let Some(name) = columns.iter().find(|name| is_change_column(name)) else {
+        return Ok(());
+    };
+    let message = format!(
+        "the table has a column named {name}, like a change column: omit it in `columns` and the filter"
+    );
+    Err(Error::invalid("columns.reserved", message))
+}
+
+/// Returns the table's schema with the change columns; they replace columns of the same names.
 fn extended_schema(schema: &StructType) -> Result<StructType> {
     let types = [
         PrimitiveType::String,
@@ -352,7 +358,9 @@ fn extended_schema(schema: &StructType) -> Result<StructType> {
             nullable: true,
             metadata: Map::new(),
         });
-    StructType::new(schema.fields().iter().cloned().chain(more).collect())
+    let own = schema.fields().iter();
+    let own = own.filter(|field| !is_change_column(&field.name));
+    StructType::new(own.cloned().chain(more).collect())
 }
 
 fn with_change_columns(schema: &Schema) -> SchemaRef {
