@@ -28,10 +28,11 @@ pub(crate) fn guarded<T>(
 pub fn hide_decoder_panics() {
     let print = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
-        // the compiler names files of other crates by absolute paths
+        // the compiler names files of other crates by paths from a root; on Windows, `/rustc/...`, the
+        // standard library's, is not an absolute path
         let is_external = info
             .location()
-            .is_some_and(|location| Path::new(location.file()).is_absolute());
+            .is_some_and(|location| Path::new(location.file()).has_root());
         if !(is_external && DECODING.get()) {
             print(info);
         }
