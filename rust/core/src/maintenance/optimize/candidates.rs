@@ -40,7 +40,8 @@ pub(super) fn size(file: &AddFile) -> u64 {
     u64::try_from(file.size).unwrap_or(0)
 }
 
-/// Returns `true` if enough rows of the file are deleted for a rewrite, or their number is unknown.
+/// Returns `true` if enough rows of the file are deleted for a rewrite; also if the file has a deletion vector, but
+/// its number of rows is unknown.
 pub(super) fn has_many_deleted_rows(file: &AddFile) -> bool {
     let Some(vector) = &file.deletion_vector else {
         return false;
@@ -52,7 +53,8 @@ pub(super) fn has_many_deleted_rows(file: &AddFile) -> bool {
     }
 }
 
-/// Returns `true` if a vector deletes rows of the file.
+/// Returns `true` if a vector deletes rows of the file; also, as in delta-spark, if the file has a deletion vector, but
+/// its number of rows is unknown.
 pub(super) fn has_deleted_rows(file: &AddFile) -> bool {
     let vector = file.deletion_vector.as_ref();
     vector.is_some_and(|vector| vector.cardinality() > 0 || file.num_records().is_none())
@@ -93,7 +95,7 @@ pub(super) fn with_dropped_columns(
     Ok(paths_of_units.into_iter().flatten().collect())
 }
 
-/// Groups the files by partition, in their original order.
+/// Groups the files by partition; those of a partition keep their order.
 pub(super) fn by_partition(files: Vec<AddFile>) -> Vec<Vec<AddFile>> {
     let mut partitions: BTreeMap<StringMap, Vec<AddFile>> = BTreeMap::new();
     for file in files {
