@@ -68,7 +68,7 @@ pub(in crate::changes) struct ResolvedDefinition {
 /// The purpose of reading a file, which determines the columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in crate::changes) enum Purpose {
-    /// The rows to return; with their positions, or with their change types.
+    /// The rows to return; with their positions if `numbered`, and their change types if `typed`.
     Rows { numbered: bool, typed: bool },
     /// Positions only.
     Positions,
@@ -76,7 +76,7 @@ pub(in crate::changes) enum Purpose {
     RowIds,
     /// Positions, row ids and all columns.
     TrackedValues,
-    /// Positions and all columns; with their change types.
+    /// Positions and all columns; with the change types of the rows if `typed`.
     Values { typed: bool },
 }
 
