@@ -72,7 +72,8 @@ class ReplayPiece:
 
         Raises:
             InvalidArgumentError: The tail belongs to another plan (``replay.plan``).
-            CorruptTableError: A file of the log does not decode, or is gone (``replay.vanished``).
+            CorruptTableError: A file of the log does not decode, or is gone (``replay.vanished``;
+                for a sidecar ``checkpoint.sidecar_missing``).
             StorageError: The storage failed.
 
         >>> plan = table.snapshot().replay_plan(keyed=True)
@@ -94,8 +95,8 @@ class ReplayPiece:
 
         Raises:
             InvalidArgumentError: The tail belongs to another plan (``replay.plan``).
-            CorruptTableError: A file of the log does not decode, or is gone (``replay.vanished``);
-                also raised while reading.
+            CorruptTableError: A file of the log does not decode, or is gone (``replay.vanished``;
+                for a sidecar ``checkpoint.sidecar_missing``); also raised while reading.
             StorageError: The storage failed.
 
         >>> plan = table.snapshot().replay_plan(keyed=True)
