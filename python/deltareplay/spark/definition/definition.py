@@ -44,7 +44,8 @@ class Definition:
 
     Attributes:
         mode: What to do if the table exists, and if it does not.
-        location: The Hadoop path.
+        location: The Hadoop path, or a name such as ``uc://main.sales.orders``; None if the catalog
+            chooses the path.
         query: The query of CREATE TABLE AS SELECT; None for a table without rows.
     """
 
@@ -134,12 +135,14 @@ def execute(spark: SparkSession, definition: Definition) -> tuple[Table, str | N
     Raises:
         InvalidArgumentError: There is neither a name nor a path, or the name has another path
             (``definition.place``); there is a table already, by this name or at the catalog's
-            path for it (``table.exists``); or as by ``create_table`` or
+            path for it (``table.exists``); or as by ``create_table``, ``as_select.create`` or
             ``column_expressions.check``.
         TableNotFoundError: There is no table to replace (``name.not_delta``, or
-            ``table.not_found`` at a path); or, for a new name, there is no such schema, or it has
-            no location (``name.schema``).
-        UnsupportedFeatureError: ``spark.no_delta`` or ``sql.string``, for a new name.
+            ``table.not_found`` at a path); the name is that of a view or of another format
+            (``name.not_delta``); or, for a new name, there is no such schema, or it has no location
+            (``name.schema``).
+        UnsupportedFeatureError: ``spark.no_delta`` or ``sql.string``, for a new name; or as by
+            ``create_table`` or ``as_select.create``.
     """
     name = definition.name
     if name is None:

@@ -75,7 +75,7 @@ class DeltaTableBuilder(Generic[_Opened]):
         """Set the path of the table.
 
         Args:
-            location: A Hadoop path.
+            location: A Hadoop path, or a name such as ``uc://main.sales.orders``.
         """
         self._definition.location = _text(location, "the location")
         return self
@@ -220,9 +220,12 @@ class DeltaTableBuilder(Generic[_Opened]):
                 ``properties.value``), a partition column (``transaction.partition_columns``) or a
                 generated value (``definition.generated``) is invalid.
             TableNotFoundError: There is no table to replace (``table.not_found`` at a path,
-                ``name.not_delta`` for a name).
+                ``name.not_delta`` for a name); the name is not that of a Delta table
+                (``name.not_delta``); or the schema of a new name does not exist, or has no location
+                (``name.schema``).
             UnsupportedFeatureError: The catalog cannot take the name (``spark.no_delta``): see
-                ``deltareplay.spark.register``.
+                ``deltareplay.spark.register``; or a property requires a feature that this release
+                cannot write (``protocol.writer_features``).
         """
         table, name = definition.execute(self._spark, self._definition)
         return self._opened(self._spark, table, None, name)
