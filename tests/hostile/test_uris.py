@@ -67,6 +67,8 @@ URIS = [
     *("s3://b/%2e%2e/c", "s3://b/a\r\nX-Evil: 1", "s3://b\r\nx/y", "s3://b/a b", "s3://[::1]/x"),
     *("s3://b/x?versionId=1", "s3://b/x#frag", "http://", "https://x:99999/y", "hdfs://"),
     *("http://user:{secret}@127.0.0.1:{port}/t", "http://127.0.0.1:{port}/t?sig={secret}"),
+    *("http://user:{quoted}@127.0.0.1:{port}/t", "s3://user:{secret}@b/x"),
+    *("gs://user:{secret}@b/x", "abfss://user:{secret}@a.dfs.core.windows.net/x"),
     *("http://127.0.0.1:{port}/a\r\nX-Evil: 1", "http://127.0.0.1:{port}\\@evil/x"),
     *(
         "uc://a.b",
@@ -82,7 +84,9 @@ URIS = [
 
 @pytest.mark.parametrize("uri", URIS, ids=repr)
 def test_errors_of_uris_have_no_secrets(uri: str, server: Server) -> None:
-    uri = uri.replace("{secret}", SECRET).replace("{port}", str(server.port))
+    parts = {"{secret}": SECRET, "{quoted}": quote(SECRET, ""), "{port}": str(server.port)}
+    for name, value in parts.items():
+        uri = uri.replace(name, value)
     argument: Any = options(server) if uri.startswith("s3") else None
     # without limits, the client requests credentials from the machine for a long time
     if uri.startswith("gs"):
@@ -96,7 +100,8 @@ def test_errors_of_uris_have_no_secrets(uri: str, server: Server) -> None:
             text = str(call())
         except dr.DeltaReplayError as error:
             text = f"{error} {error!r} {error.code}"
-        for forbidden in (SECRET, "\r", "\x1b", "\u202e", "internal.panic"):
+        # where a slash ends the host, an error may have a part of the secret
+        for forbidden in (*SECRET.split("/"), "\r", "\x1b", "\u202e", "internal.panic"):
             assert forbidden not in text
     assert not any(b"\nX-Evil" in request for request in server.requests)
 

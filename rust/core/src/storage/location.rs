@@ -75,9 +75,9 @@ impl Location {
     ///
     /// Without a scheme, `uri` is a local path in the form of the operating system: nothing is decoded, a
     /// leading `~` is the user's home, and a relative path is resolved against the current working
-    /// directory. With a scheme, the path is percent-decoded once; `http:` and `https:` URIs with a query or
-    /// credentials are refused. A local directory whose name begins like a URI or with `~` must be written as
-    /// `./name`.
+    /// directory. With a scheme, the path is percent-decoded once; URIs with a password are refused, and
+    /// `http:` and `https:` URIs with a user or a query. A local directory whose name begins like a URI or
+    /// with `~` must be written as `./name`.
     ///
     /// # Errors
     ///
@@ -178,9 +178,14 @@ impl Location {
         if authority.is_empty() && !may_be_empty.contains(&kind) {
             return Err(invalid_form("the URI names no bucket or container", uri));
         }
-        if authority.contains(['?', '#', '\\', ' ']) || authority.matches(':').count() > 1 {
+        let is_port = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        // a slash in a password ends the authority
+        let may_have_password = authority
+            .split_once(':')
+            .is_some_and(|(_, rest)| !is_port(rest));
+        if may_have_password || authority.contains(['?', '#', '\\', ' ']) {
             return Err(invalid_form(
-                "the name of the URI's bucket or container is not valid",
+                "the URI's bucket, container or host is not valid: pass a user and password in storage_options",
                 uri,
             ));
         }

@@ -258,6 +258,14 @@ fn refuses_invalid_uris() {
         ("s3:bucket/t", "uri.form"),
         ("~user/t", "uri.form"),
         ("https://user:hunter2@example.com/t", "uri.form"),
+        ("s3://user:hunter2@bucket/t", "uri.form"),
+        ("s3://user:pass/hunter2@bucket/t", "uri.form"),
+        ("gs://user:pass/hunter2@bucket/t", "uri.form"),
+        ("hdfs://user:pass/hunter2@host:8020/t", "uri.form"),
+        (
+            "abfss://user:pass/hunter2@acct.dfs.core.windows.net/t",
+            "uri.form",
+        ),
         (
             "https://acct.blob.core.windows.net/c/t?sig=hunter2",
             "uri.form",
