@@ -11,8 +11,8 @@ from deltareplay.catalogs._glue_errors import to_exception
 from deltareplay.catalogs._glue_storage import GlueStorage, credentials_of
 from deltareplay.catalogs._hive_entry import HiveEntry
 from deltareplay.catalogs._names import table_parts
+from deltareplay.catalogs._response_values import field_of, string_map_of
 from deltareplay.catalogs._rest import check_address
-from deltareplay.catalogs._rest_values import field_of, string_map_of
 from deltareplay.catalogs._timely import in_time
 from deltareplay.exceptions import StorageError, UnsupportedFeatureError
 

@@ -10,7 +10,7 @@ from deltareplay._support.arguments import checked_methods
 from deltareplay.catalogs._catalog import Located
 from deltareplay.catalogs._hive_entry import HiveEntry
 from deltareplay.catalogs._names import table_parts
-from deltareplay.catalogs._rest_values import field_of, string_map_of
+from deltareplay.catalogs._response_values import field_of, string_map_of
 from deltareplay.catalogs._thrift import ThriftError, ThriftRefusal
 from deltareplay.catalogs._thrift_client import ThriftClient
 from deltareplay.exceptions import InvalidArgumentError, StorageError, TableNotFoundError

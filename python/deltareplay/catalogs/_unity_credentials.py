@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from deltareplay.catalogs._catalog import Credentials
+from deltareplay.catalogs._response_values import number_of
 from deltareplay.catalogs._rest import Json
-from deltareplay.catalogs._rest_values import number_of
 
 _OPTIONS = {
     "s3.access-key-id": "aws_access_key_id",

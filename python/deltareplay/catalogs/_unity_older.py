@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from deltareplay.catalogs._catalog import Credentials, LogTail, RatifiedCommit, StagedCommit
+from deltareplay.catalogs._response_values import location_of, number_of
 from deltareplay.catalogs._rest import Json, RestClient
-from deltareplay.catalogs._rest_values import location_of, number_of
 from deltareplay.catalogs._unity_credentials import of_older
 
 #: Unpublished commits usually fill one or two pages.

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 from deltareplay import _native
 from deltareplay.catalogs import _unity_columns
 from deltareplay.catalogs._catalog import Credentials, LogTail, Ratification, StagedCommit
+from deltareplay.catalogs._response_values import location_of
 from deltareplay.catalogs._rest import Json, RestClient
-from deltareplay.catalogs._rest_values import location_of
 from deltareplay.catalogs._unity_credentials import best_of
 from deltareplay.catalogs._unity_errors import call_catalog
 from deltareplay.catalogs._unity_table import UnityTable

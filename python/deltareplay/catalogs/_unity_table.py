@@ -14,8 +14,8 @@ from deltareplay.catalogs._catalog import (
     RatifiedCommit,
     StagedCommit,
 )
+from deltareplay.catalogs._response_values import location_of, number_of
 from deltareplay.catalogs._rest import Json, RestClient, RestError
-from deltareplay.catalogs._rest_values import location_of, number_of
 from deltareplay.catalogs._unity_credentials import best_of
 from deltareplay.catalogs._unity_errors import OTHER_FORMAT, call_catalog, to_exception
 from deltareplay.catalogs._unity_older import OlderTable
