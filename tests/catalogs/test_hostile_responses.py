@@ -76,6 +76,7 @@ RESPONSES: dict[str, tuple[Responder, str]] = {
     "not an object": ((200, {}, b"[]"), "catalog.response"),
     "no location": (table_response({"location": None}), "catalog.response"),
     "relative location": (table_response({"location": "some/where"}), "catalog.response"),
+    "relative location like a URI": (table_response({"location": "a/b://c"}), "catalog.response"),
     "location by name": (table_response({"location": "uc://main.s.t"}), "catalog.response"),
     "location with NUL": (table_response({"location": "file:///tmp/\0x"}), "catalog.response"),
     "a list as a commit": (table_response(commits=[["x"]]), "catalog.response"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Mapping
 from typing import Any, TypeVar
 
@@ -9,8 +10,10 @@ from deltareplay._support.uris import CATALOG_SCHEMES
 
 T = TypeVar("T")
 
-#: The largest integer of the core.
+#: The largest integer that the core accepts.
 _MAX_INTEGER = 2**63 - 1
+#: The beginning of a URI or of an absolute path.
+_LOCATION = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|file:/|/")
 
 
 def number_of(value: object, least: int = 0) -> int:
@@ -40,8 +43,8 @@ def location_of(value: object) -> str:
     's3://lake/orders'
     """
     if isinstance(value, str) and "\0" not in value:
-        is_uri = "://" in value or value.startswith("file:/")
-        if (is_uri or value.startswith("/")) and not value.lower().startswith(CATALOG_SCHEMES):
+        is_name = value.lower().startswith(CATALOG_SCHEMES)
+        if _LOCATION.match(value) and not is_name:
             return value
     raise ValueError("the location is neither a URI of a store nor an absolute path")
 
