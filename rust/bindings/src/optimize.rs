@@ -223,7 +223,7 @@ pub(crate) fn pack_files(
     })
 }
 
-/// Writes the rows of a piece to a temporary file, in the order of a bin.
+/// Writes the rows of a piece to a temporary file, grouped by part of an order.
 #[pyfunction]
 pub(crate) fn spill_piece(
     py: Python<'_>,

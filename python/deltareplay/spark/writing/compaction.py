@@ -50,10 +50,10 @@ class PackFiles:
 
 @dataclass(frozen=True)
 class SpillPieces:
-    """Writes some pieces of bins into temporary files, each in the order of its bin.
+    """Writes some pieces of bins into temporary files, their rows grouped by part of an order.
 
     Attributes:
-        pieces: The number of the order of each piece, and the piece.
+        pieces: Each piece, after the index of its order in ``orders``.
     """
 
     table: Table
@@ -62,7 +62,7 @@ class SpillPieces:
     pieces: list[tuple[int, str]]
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Return the temporary file of each numbered piece."""
+        """Return the temporary file of each numbered piece, as JSON."""
 
         def spill(number: int) -> str:
             order, piece = self.pieces[number]
@@ -78,8 +78,8 @@ class WriteOrdered:
 
     Attributes:
         definition: The definition on which its data files depend.
-        spilled: The temporary files of each order.
-        files: The number of the order of each file, and the number of the file.
+        spilled: The temporary files of each order, as JSON.
+        files: The index of each file in its order, after the index of the order in ``orders``.
     """
 
     table: Table
