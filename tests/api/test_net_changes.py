@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from support import data, feed, logs
+from support import data, feed, logs, tracked
 from support.feed import EXAMPLE_CHANGES, changed_rows
 
 import deltareplay as dr
@@ -145,18 +145,13 @@ def test_invalid_kinds_are_refused(table: dr.Table, arguments: dict[str, Any], c
 
 
 def test_row_ids_that_are_duplicate_or_not_kept(log: logs.LogBuilder) -> None:
-    names = {
-        "delta.enableRowTracking": "true",
-        "delta.rowTracking.materializedRowIdColumnName": "_id",
-        "delta.rowTracking.materializedRowCommitVersionColumnName": "_since",
-    }
     features = logs.features(writer_only=["rowTracking", "domainMetadata"])
-    log.create(logs.schema(v="long"), protocol_action=features, configuration=names)
-    tracked = {"default_row_commit_version": 1}
-    first = data.write(log.table, "1.parquet", {"v": [1, 2]}, base_row_id=0, **tracked)
+    log.create(logs.schema(v="long"), protocol_action=features, configuration=tracked.PROPERTIES)
+    versions = {"default_row_commit_version": 1}
+    first = data.write(log.table, "1.parquet", {"v": [1, 2]}, base_row_id=0, **versions)
     log.commit(first)
-    twice = {"v": [1, 9], "_id": [1, 1], "_since": [2, 2]}
-    second = data.write(log.table, "2.parquet", twice, base_row_id=2, **tracked)
+    twice = {"v": [1, 9], "_id": [1, 1], "_row_version": [2, 2]}
+    second = data.write(log.table, "2.parquet", twice, base_row_id=2, **versions)
     log.commit(feed.removal(first), second)
     table = dr.Table(log.uri)
     with pytest.raises(dr.CorruptTableError) as caught:
