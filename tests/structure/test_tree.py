@@ -1,4 +1,4 @@
-"""The files of the repository: none of them contains paths of a machine."""
+"""The files of the repository: what they contain and import, and where they are."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def tracked() -> list[str]:
 
 
 def test_files_contain_no_machine_paths_or_registries() -> None:
-    expected = [text.encode() for text in (*PLACES, *HOSTS)]
+    forbidden = [text.encode() for text in (*PLACES, *HOSTS)]
     checked = 0
     result = []
     for name in tracked():
         content = (ROOT / name).read_bytes()
         checked += 1
-        result += [f"{name}: {text.decode()}" for text in expected if text in content]
+        result += [f"{name}: {text.decode()}" for text in forbidden if text in content]
         if not name.startswith(FOREIGN) and (home := HOMES.search(content)):
             result.append(f"{name}: {home.group().decode(errors='replace')}")
     assert checked > 50
@@ -125,4 +125,4 @@ def test_tests_are_collected_without_spark() -> None:
                 case _:
                     continue
             result += [f"{name}: {package}" for package in packages & {"pyspark", "delta"}]
-    assert not result, "the plain tests run without: import inside of the test"
+    assert not result, "the plain tests run without these packages: import them in the test"
