@@ -248,6 +248,29 @@ def test_a_column_that_no_file_has_is_null(log: logs.LogBuilder) -> None:
     assert snapshot_of(log).scan(columns=["later"]).to_arrow().num_rows == 2
 
 
+def test_variants_are_read_shredded_or_not(log: logs.LogBuilder) -> None:
+    log.create(
+        logs.schema(id="long", v="variant"),
+        protocol_action=logs.features("variantType", "variantShredding-preview"),
+    )
+    no_names = b"\1\0\0"  # version 1, no name of any field
+    five = bytes([6 << 2]) + (5).to_bytes(8, "little")  # an int64
+    names = ["metadata", "value"]
+    whole = pa.StructArray.from_arrays([pa.array([no_names]), pa.array([five])], names)
+    shredded = pa.StructArray.from_arrays(
+        [pa.array([no_names]), pa.array([None], pa.binary()), pa.array([5], pa.int64())],
+        [*names, "typed_value"],
+    )
+    log.commit(
+        data.write(log.table, "a.parquet", {"id": pa.array([1]), "v": whole}),
+        data.write(log.table, "b.parquet", {"id": pa.array([2]), "v": shredded}),
+    )
+
+    result = snapshot_of(log).scan().to_arrow()
+
+    assert result["v"].to_pylist() == [{"metadata": no_names, "value": five}] * 2
+
+
 # --- the object, and the process around it
 
 

@@ -1,4 +1,4 @@
-"""``Snapshot.scan``: unreadable files and vectors."""
+"""``Snapshot.scan``: files, deletion vectors and schemas that cannot be read."""
 
 from __future__ import annotations
 
@@ -22,24 +22,27 @@ DAMAGED_CONTENT: dict[str, tuple[bytes, str]] = {
 }
 
 
-def damage(log: logs.LogBuilder, kind: str) -> tuple[str, list[int]]:
-    """Damage the second file; return the expected code, and the ids of the others."""
+#: The ids of the other files.
+OTHERS = [number for number in LEFT if number // 5 != 1]
+
+
+def damage(log: logs.LogBuilder, kind: str) -> str:
+    """Damage the second file; return the expected code."""
     path = log.table / "part-1.parquet"
-    others = [number for number in LEFT if number // 5 != 1]
     if kind == "missing":
         path.unlink()
-        return "data.missing", others
+        return "data.missing"
     if kind == "truncated":
         path.write_bytes(path.read_bytes()[:-20])
-        return "data.truncated", others
+        return "data.truncated"
     content, code = DAMAGED_CONTENT[kind]
     path.write_bytes(content)
-    return code, others
+    return code
 
 
 @pytest.mark.parametrize("kind", ["missing", "truncated", *DAMAGED_CONTENT])
 def test_a_damaged_file_is_named_or_skipped(mixed: logs.LogBuilder, kind: str) -> None:
-    code, others = damage(mixed, kind)
+    code = damage(mixed, kind)
     snapshot = snapshot_of(mixed)
 
     with pytest.raises(dr.CorruptTableError) as raised:
@@ -49,13 +52,13 @@ def test_a_damaged_file_is_named_or_skipped(mixed: logs.LogBuilder, kind: str) -
 
     scan = snapshot.scan(on_error="skip")
     assert scan.skipped == []
-    assert ids(scan.to_arrow()) == others
+    assert ids(scan.to_arrow()) == OTHERS
     (skipped,) = scan.skipped
     assert isinstance(skipped, dr.SkippedFile)
     assert skipped.path == "part-1.parquet"
     assert skipped.code == raised.value.code
     assert skipped.message
-    assert ids(scan.to_arrow()) == others
+    assert ids(scan.to_arrow()) == OTHERS
     assert scan.skipped == [skipped], "each once, however often it is read"
 
 
@@ -117,29 +120,6 @@ def test_rows_of_a_bad_deletion_vector_are_not_returned(log: logs.LogBuilder, ki
     scan = snapshot.scan(on_error="skip")
     assert ids(scan.to_arrow()) == [0, 1, 2, 3, 4, 5]
     assert [(file.path, file.code) for file in scan.skipped] == [("c.parquet", raised.value.code)]
-
-
-def test_variants_are_read_shredded_or_not(log: logs.LogBuilder) -> None:
-    log.create(
-        logs.schema(id="long", v="variant"),
-        protocol_action=logs.features("variantType", "variantShredding-preview"),
-    )
-    no_names = b"\1\0\0"  # version 1, no name of any field
-    five = bytes([6 << 2]) + (5).to_bytes(8, "little")  # an int64
-    names = ["metadata", "value"]
-    whole = pa.StructArray.from_arrays([pa.array([no_names]), pa.array([five])], names)
-    shredded = pa.StructArray.from_arrays(
-        [pa.array([no_names]), pa.array([None], pa.binary()), pa.array([5], pa.int64())],
-        [*names, "typed_value"],
-    )
-    log.commit(
-        data.write(log.table, "a.parquet", {"id": pa.array([1]), "v": whole}),
-        data.write(log.table, "b.parquet", {"id": pa.array([2]), "v": shredded}),
-    )
-
-    result = snapshot_of(log).scan().to_arrow()
-
-    assert result["v"].to_pylist() == [{"metadata": no_names, "value": five}] * 2
 
 
 def test_an_error_in_a_c_stream_names_the_file(mixed: logs.LogBuilder) -> None:
