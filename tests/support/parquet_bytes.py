@@ -114,11 +114,12 @@ def footer_start(content: bytes) -> int:
 
 
 def with_row_count(path: Path, claimed: int) -> bytes:
-    """Return a file with another number of rows in its footer and row groups."""
+    """Return a file whose footer claims another number of rows, and of values of flat columns."""
     content, rows = path.read_bytes(), pq.ParquetFile(path).metadata.num_rows
     start = footer_start(content)
     body, footer = content[:start], content[start:-8]
-    # field 3 of the file's metadata and of each row group: an i64, compact type 6
+    # an i64, compact type 6, after the field before it: the rows of the file and of a row group
+    # (field 3), and the values of a column (field 5)
     before, after = b"\x16" + zigzag(rows), b"\x16" + zigzag(claimed)
     assert before in footer
     footer = footer.replace(before, after)
