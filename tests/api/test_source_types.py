@@ -1,8 +1,9 @@
-"""Columns of types that tables lack: 64-bit unsigned integers, decimals, times, durations."""
+"""Columns of types that tables lack, such as unsigned integers and times, and floats as strings."""
 
 from __future__ import annotations
 
 import datetime
+import math
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -116,3 +117,26 @@ def test_decimals_of_other_sizes(kind: Any, tmp_path: Path) -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
         dr.write(tmp_path / "u", pa.table({"d": pa.array([Decimal(1)], pa.decimal256(39, 2))}))
     assert caught.value.code == "schema.arrow_type"
+
+
+FLOATS: list[tuple[pa.DataType, float, str]] = [
+    (pa.float64(), 2.0, "2.0"),
+    (pa.float64(), 1e20, "1.0E20"),
+    (pa.float64(), 1e-7, "1.0E-7"),
+    (pa.float64(), -math.inf, "-Infinity"),
+    (pa.float64(), math.nan, "NaN"),
+    (pa.float32(), 0.1, "0.1"),
+    (pa.float32(), 1e10, "1.0E10"),
+    (pa.float16(), 2**-10, "9.765625E-4"),
+]
+
+
+@pytest.mark.parametrize(("kind", "value", "text"), FLOATS, ids=str)
+def test_floats_become_the_strings_of_spark(
+    kind: pa.DataType, value: float, text: str, tmp_path: Path
+) -> None:
+    schema = pa.schema([("s", pa.string()), ("p", pa.string())])
+    table = dr.create_table(tmp_path / "t", schema, ["p"])
+    floats = pa.array([value], kind)
+    table.append(pa.table({"s": floats, "p": floats}))
+    assert table.snapshot().scan().to_arrow().to_pylist() == [{"s": text, "p": text}]

@@ -291,7 +291,7 @@ fn primitive(values: &ArrayRef, target: &ArrowType, name: &str) -> Result<ArrayR
             let micros = to_microseconds(values, name)?;
             Ok(Arc::new(micros.with_timezone_opt(zone.clone())))
         }
-        ArrowType::Utf8 if source.is_temporal() => sql_cast(values),
+        ArrowType::Utf8 if source.is_temporal() || source.is_floating() => sql_cast(values),
         ArrowType::Float32 if *source == ArrowType::Float64 => to_single_precision(values, name),
         ArrowType::Date32 => match source {
             ArrowType::Timestamp(unit, Some(_)) => {

@@ -54,6 +54,9 @@ pub(crate) fn cast_value(values: &ArrayRef, target: &DataType) -> Result<ArrayRe
             to_micros(&bare, target)
         }
         (DataType::Utf8, _) => parse_strings(values, target),
+        (DataType::Float16, DataType::Utf8) => {
+            cast_value(&arrow_cast(values, &DataType::Float32)?, target)
+        }
         (DataType::Float32, DataType::Utf8) => {
             let numbers = values.as_primitive::<Float32Type>();
             Ok(format_each(numbers, |number| Some(format_float(number))))
