@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from support import logs
 
 import deltareplay as dr
 
@@ -140,3 +141,15 @@ def test_floats_become_the_strings_of_spark(
     floats = pa.array([value], kind)
     table.append(pa.table({"s": floats, "p": floats}))
     assert table.snapshot().scan().to_arrow().to_pylist() == [{"s": text, "p": text}]
+
+
+def test_shredded_variants_are_refused(log: logs.LogBuilder) -> None:
+    """A table's variants have no typed part, which would be lost."""
+    log.create(logs.schema(v="variant"), protocol_action=logs.features("variantType"))
+    table = dr.Table(log.uri)
+    null = {"metadata": b"\1\0\0", "value": b"\0"}
+    with pytest.raises(dr.InvalidArgumentError, match="typed_value") as caught:
+        table.append(pa.table({"v": [{**null, "typed_value": 5}]}))
+    assert caught.value.code == "rows.type"
+    table.append(pa.table({"v": [null]}))
+    assert table.snapshot().scan().to_arrow()["v"].to_pylist() == [null]

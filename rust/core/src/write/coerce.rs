@@ -62,9 +62,11 @@ pub(crate) fn check(source: &ArrowType, target: &DataType, name: &str) -> Result
     }
     match (target, source) {
         (DataType::Primitive(PrimitiveType::Variant), ArrowType::Struct(parts))
-            if parts.find("metadata").is_some() && parts.find("value").is_some() =>
+            if parts.len() == 2
+                && parts.find("metadata").is_some()
+                && parts.find("value").is_some() =>
         {
-            Ok(())
+            Ok(()) // a shredded variant has a third part, which would be lost
         }
         (DataType::Primitive(primitive), _) if storable(source, primitive) => Ok(()),
         (
@@ -265,7 +267,7 @@ fn variant_of(values: &ArrayRef, fields: &Fields, name: &str) -> Result<ArrayRef
     let mut columns = Vec::with_capacity(2);
     for field in fields {
         let column = source.column_by_name(field.name());
-        let column = column.ok_or_else(|| unknown_column(name))?;
+        let column = column.ok_or_else(|| missing_column(&format!("{name}.{}", field.name())))?;
         columns.push(plain_cast(column, field.data_type(), name)?);
     }
     let array = StructArray::try_new(fields.clone(), columns, source.nulls().cloned());
