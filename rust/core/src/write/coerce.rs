@@ -319,8 +319,8 @@ fn to_single_precision(values: &ArrayRef, name: &str) -> Result<ArrayRef> {
     Ok(Arc::new(singles))
 }
 
-/// Converts timestamps to microseconds. Wall-clock times are taken as UTC, so the time zone is only a
-/// label.
+/// Converts dates and timestamps to microseconds since the epoch. Values without a time zone are taken as
+/// UTC, so the time zone of the result is only a label, which the caller sets.
 fn to_microseconds(values: &ArrayRef, name: &str) -> Result<TimestampMicrosecondArray> {
     if let Some(nanos) = values.as_primitive_opt::<TimestampNanosecondType>() {
         // floor, also before the epoch: a cast would round towards zero
@@ -377,7 +377,8 @@ fn rebased_offsets(offsets: &OffsetBuffer<i32>) -> (OffsetBuffer<i32>, Range<usi
     (rebased, index(first)..index(last))
 }
 
-/// Rebases the offsets of large text to 0: a cast to 32-bit offsets ignores that it is a slice.
+/// Rebases the offsets of large text and bytes to 0: a cast to 32-bit offsets ignores that the array is a
+/// slice.
 fn without_offset(values: &ArrayRef) -> ArrayRef {
     match values.data_type() {
         ArrowType::LargeUtf8 => Arc::new(rebased(values.as_string::<i64>())),

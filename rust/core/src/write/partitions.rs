@@ -100,7 +100,11 @@ fn groups(columns: &[StringArray], rows: usize) -> Vec<Vec<u32>> {
     groups
 }
 
-/// Converts strings that represent values of a type to the form of the log; null for other strings.
+/// Converts strings that represent values of a type to the form of the log.
+///
+/// # Errors
+///
+/// As [`coerce`] for strings that do not represent such a value, and as [`serialized`].
 pub(crate) fn partition_text(values: &ArrayRef, data_type: &DataType) -> Result<StringArray> {
     coerce(values, data_type, "").and_then(|read| serialized(&read))
 }
