@@ -29,11 +29,11 @@ use crate::storage::{Storage, interrupt};
 use crate::write::random::new_id;
 use crate::write::{DataWriter, WrittenFiles};
 
-/// Bytes of a part that is sorted in memory.
+/// The maximum bytes of a part that is sorted without division.
 const PART_BYTES: u64 = 256 << 20;
-/// Bytes of the subparts that a larger part is divided into.
+/// The maximum average bytes of the subparts of a larger part.
 const SUBPART_BYTES: u64 = 96 << 20;
-/// Row positions that are sampled for such a division.
+/// The maximum number of row positions that are sampled for a division.
 const SAMPLED_POSITIONS: usize = 1 << 20;
 
 /// Writes file number `file` of an order from the temporary files of all pieces; writes nothing if it has no
@@ -253,6 +253,6 @@ fn as_view(column: &ArrayRef) -> Result<ArrayRef> {
 }
 
 fn damaged(cause: ArrowError) -> Error {
-    let message = "a temporary file has changed since it was written: run the optimize again";
+    let message = "a temporary file has changed since it was written: optimize the table again";
     Error::corrupt("optimize.spilled", message).because(cause)
 }
