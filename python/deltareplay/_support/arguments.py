@@ -140,7 +140,7 @@ def _seconds(argument: str, value: Any) -> float:
     if 0 <= seconds < math.inf:  # not NaN
         return min(seconds, threading.TIMEOUT_MAX)
     raise InvalidArgumentError(
-        f"{argument} is {value}: pass seconds, 0 or more", code="argument.range"
+        f"{argument} is {value}: pass a finite number of seconds, 0 or more", code="argument.range"
     )
 
 

@@ -204,7 +204,7 @@ const MAX_TIMEOUT: Duration = Duration::from_secs(100 * 365 * 86_400);
 /// Converts a number of seconds to a duration.
 pub(crate) fn seconds(timeout: f64) -> Result<Duration> {
     let span = Duration::try_from_secs_f64(timeout).map_err(|_| {
-        let message = format!("timeout is {timeout}: pass seconds, 0 or more");
+        let message = format!("timeout is {timeout}: pass a finite number of seconds, 0 or more");
         Error::invalid("argument.range", message)
     })?;
     Ok(span.min(MAX_TIMEOUT))
