@@ -101,7 +101,7 @@ def located(spark: SparkSession, table: TableLocation, files: pa.Table, root: st
             allowed roots.
         InvalidArgumentError: ``spark.root``: Spark does not support the storage.
         UnsupportedFeatureError: ``spark.credentials``: Spark cannot use the credentials that the
-            catalog vends.
+            catalog vends; ``path.other_store``: a file is below an allowed root on another store.
     """
     credentials = HadoopCredentials.of(spark, table, root, "READ")
     base = credentials.path(root_in_spark(table.uri, root))
