@@ -94,7 +94,7 @@ def retry_time(error: dr.InvalidArgumentError) -> datetime:
 
 
 def traces(table: dr.Table, feature: str) -> list[int]:
-    """Return the commits that need a feature, as the protocol defines it."""
+    """Return the commits with actions or metadata of a feature."""
     needs = {
         "deletionVectors": lambda line: (
             "deletionVector" in str(line.get("add", "")) + str(line.get("remove", ""))
@@ -123,6 +123,7 @@ def test_a_feature_is_dropped_once_its_history_has_expired(feature: str, tmp_pat
     wait = retry_time(error) - datetime.now(timezone.utc)
     assert timedelta(hours=24) < wait + timedelta(seconds=5) < timedelta(hours=24, minutes=2)
     barrier = max(commits(table))
+    # of v2Checkpoint, the last trace is the checkpoint of this version
     assert error.version == max(
         traces(table, feature) + ([before] if feature == "v2Checkpoint" else [])
     )
@@ -148,7 +149,7 @@ def test_a_feature_is_dropped_once_its_history_has_expired(feature: str, tmp_pat
     parameters = bodies(table, version, "commitInfo")[0]["operationParameters"]
     assert parameters == {"featureName": feature, "truncateHistory": True}
     assert ids(table) == sorted([*rows, 77])
-    # a sidecar stays until it is two days old, even if no checkpoint refers to it
+    # a sidecar stays for one to two days, even if no checkpoint refers to it
     assert {finding.code for finding in table.verify().findings} <= {"sidecar.orphan"}
 
 
@@ -230,8 +231,8 @@ def test_a_damaged_checkpoint_prevents_truncation(tmp_path: Path) -> None:
     refused(table, "deletionVectors")
     [checkpoint] = log(table).glob("*.checkpoint.parquet")
     whole = checkpoint.read_bytes()
-    middle = len(whole) // 3
-    checkpoint.write_bytes(whole[:middle] + bytes(64) + whole[middle + 64 :])
+    third = len(whole) // 3
+    checkpoint.write_bytes(whole[:third] + bytes(64) + whole[third + 64 :])
     age(table, 25)
     error = refused(table, "deletionVectors")
     version = int(checkpoint.name[:20])
