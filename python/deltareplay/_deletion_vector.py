@@ -11,7 +11,10 @@ import pyarrow as pa
 
 from deltareplay import _native
 from deltareplay._support.arguments import checked_methods
-from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.exceptions import CorruptTableError, InvalidArgumentError
+
+#: The fields of a descriptor that a vector needs that is stored in it.
+_INLINE_FIELDS = ("storageType", "pathOrInlineDv", "sizeInBytes", "cardinality")
 
 
 @checked_methods
@@ -129,13 +132,11 @@ class DeletionVector:
         ... })
         DeletionVector(2 rows from 0 to 1)
         """
-        native = _native.DeletionVector.from_inline(
-            descriptor["storageType"],
-            descriptor["pathOrInlineDv"],
-            descriptor["sizeInBytes"],
-            descriptor["cardinality"],
-        )
-        return cls._from_native(native)
+        fields = [descriptor.get(name) for name in _INLINE_FIELDS]
+        if None in fields:
+            message = f"the descriptor lacks the field {_INLINE_FIELDS[fields.index(None)]}"
+            raise CorruptTableError(message, code="dv.descriptor")
+        return cls._from_native(_native.DeletionVector.from_inline(*fields))
 
     @staticmethod
     def pack(
@@ -172,6 +173,9 @@ class DeletionVector:
     @property
     def rows(self) -> pa.Array[Any]:
         """The deleted rows, ascending, as an int64 array.
+
+        Raises:
+            InvalidArgumentError: There are more rows than an array holds (``dv.too_many_rows``).
 
         >>> dr.DeletionVector.from_rows([7, 3]).rows.to_pylist()
         [3, 7]

@@ -112,6 +112,8 @@ def test_invalid_descriptors_are_refused() -> None:
         (inline(text[:-1], size, 3), "dv.base85"),
         (inline(text, -1, 3), "dv.size"),
         (inline(text, size, 3, "x"), "dv.storage_type"),
+        ({**inline(text, size, 3), "cardinality": None}, "dv.descriptor"),
+        ({"storageType": "i"}, "dv.descriptor"),
     ]:
         with pytest.raises(dr.CorruptTableError) as raised:
             dr.DeletionVector.from_descriptor(descriptor)

@@ -189,8 +189,15 @@ def test_numbers_out_of_range(
 
 
 def test_arguments_of_other_types(table: dr.Table) -> None:
-    with pytest.raises(TypeError, match="Snapshot, not int"):
+    with pytest.raises(dr.InvalidArgumentError, match="a snapshot but got int"):
         table.snapshot().diff(1)  # type: ignore[arg-type]
+    with pytest.raises(dr.InvalidArgumentError, match="a snapshot but got int"):
+        table.transaction(snapshot=1)  # type: ignore[arg-type]
+    (piece,) = table.snapshot().replay_plan(keyed=True).pieces
+    with pytest.raises(dr.InvalidArgumentError, match="replay plan but got int"):
+        piece.to_arrow(1)  # type: ignore[arg-type]
+    with pytest.raises(dr.InvalidArgumentError, match="a deletion vector but got list"):
+        dr.DeletionVector.from_rows([1]).union([2])  # type: ignore[arg-type]
     with pytest.raises(dr.InvalidArgumentError, match="timedelta but got int"):
         table.vacuum(7)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="'str' object"):

@@ -321,9 +321,7 @@ class Snapshot(SnapshotFiles, Frames, NotebookCard):
                 commits.
 
         Raises:
-            InvalidArgumentError: A column does not exist (``columns.unknown``), or the filter does
-                not fit the table (``filter.column``, ``filter.syntax``).
-            CorruptTableError: A file of the log does not decode, and nothing replaces it.
+            DeltaReplayError: As ``files()``.
 
         Source: Delta protocol, "Action Reconciliation", "Sidecar Files".
 
@@ -366,9 +364,11 @@ class Snapshot(SnapshotFiles, Frames, NotebookCard):
                 more keeps more threads busy, less saves memory.
 
         Raises:
-            InvalidArgumentError: A column does not exist (``columns.unknown``), the filter does not
-                fit the table (``filter.column``, ``filter.syntax``), or the table has no row ids
-                (``columns.row_tracking``).
+            InvalidArgumentError: A column does not exist (``columns.unknown``), is named twice
+                (``columns.twice``) or has the name of an added one (``columns.reserved``); the
+                filter does not fit the table (``filter.column``, ``filter.syntax``); the table has
+                no row ids (``columns.row_tracking``); or ``on_error`` has another value
+                (``argument.on_error``).
 
         Source: Delta protocol, "Reader Requirements" of each feature.
 
@@ -406,9 +406,7 @@ class Snapshot(SnapshotFiles, Frames, NotebookCard):
         """Read all rows, as ``scan().to_arrow()`` does.
 
         Raises:
-            CorruptTableError: A data file or a deletion vector is missing (``data.missing``,
-                ``dv.missing``) or damaged.
-            StorageError: The storage failed.
+            DeltaReplayError: As ``Scan.to_batches``.
 
         >>> rows.snapshot().to_arrow().num_rows
         2
@@ -451,8 +449,6 @@ class Snapshot(SnapshotFiles, Frames, NotebookCard):
         >>> table.snapshot(version=1).diff(table.snapshot(version=2)).files["change"].to_pylist()
         ['removed', 'added']
         """
-        if not isinstance(other, Snapshot):
-            raise TypeError(f"other takes a Snapshot, not {type(other).__name__}")
         if other.table != self._table:
             message = f"{other!r} and {self!r} belong to different tables: compare versions of one"
             raise InvalidArgumentError(message, code="diff.table")
