@@ -221,9 +221,9 @@ class Protocol(NotebookCard):
 
         Raises:
             InvalidArgumentError: The properties contain ``delta.minReaderVersion`` or
-                ``delta.minWriterVersion`` (``protocol.version_property``), or a feature is needed
-                that must first be added to existing tables by name
-                (``protocol.manual_enablement``).
+                ``delta.minWriterVersion`` (``protocol.version_property``) or a feature that does
+                not exist (``protocol.unknown_feature``); or a feature is needed that must first be
+                added to existing tables by name (``protocol.manual_enablement``).
 
         Source: delta-spark, ``Protocol.checkProtocolRequirements``.
 

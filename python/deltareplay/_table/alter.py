@@ -31,9 +31,11 @@ class Altering(TableLocation):
             The new version.
 
         Raises:
-            InvalidArgumentError: A property does not exist (``properties.unknown``), its value is
-                invalid (``properties.value``), or an existing table cannot change to it
-                (``alter.column_mapping``, ``alter.constraint``).
+            InvalidArgumentError: A property (``properties.unknown``) or a feature
+                (``protocol.unknown_feature``) does not exist; a value is invalid
+                (``properties.value``) or contradicts another property
+                (``properties.combination``); or an existing table cannot change to it
+                (``alter.column_mapping``, ``alter.constraint``, ``protocol.manual_enablement``).
             UnsupportedFeatureError: This release cannot write a required feature
                 (``protocol.writer_features``).
 
@@ -53,7 +55,8 @@ class Altering(TableLocation):
             The new version.
 
         Raises:
-            InvalidArgumentError: A property is not set (``alter.property_absent``).
+            InvalidArgumentError: A property is not set (``alter.property_absent``), or it enables
+                column mapping (``alter.column_mapping``).
 
         >>> table.unset_properties(["delta.appendOnly"], if_exists=True)
         3
@@ -72,8 +75,11 @@ class Altering(TableLocation):
             The new version.
 
         Raises:
+            TypeError: ``columns`` is not an Arrow schema.
             InvalidArgumentError: A column is not nullable, or its name exists, or the parent is not
-                a struct (``alter.column``); its type is not supported (``schema.arrow_type``).
+                a struct (``alter.column``); its name (``transaction.column_name``) or its type
+                (``schema.arrow_type``) is not supported; or its type needs a feature that must
+                first be added by name (``protocol.manual_enablement``).
 
         >>> import pyarrow as pa
         >>> table.add_columns(pa.schema([("place", pa.struct([("city", pa.string())]))]))
@@ -96,8 +102,8 @@ class Altering(TableLocation):
 
         Raises:
             InvalidArgumentError: There is no such column, another has the new name, or a constraint
-                uses the column (``alter.column``); the table has no column mapping
-                (``alter.column_mapping``).
+                or a generated column uses the column (``alter.column``); the table has no column
+                mapping (``alter.column_mapping``).
 
         >>> version = table.set_properties({"delta.columnMapping.mode": "name"})
         >>> table.rename_column("id", "number")
@@ -181,9 +187,9 @@ class Altering(TableLocation):
             The new version.
 
         Raises:
-            InvalidArgumentError: There is no such column, or a constraint uses it
-                (``alter.column``); its type cannot be widened to this one, or type widening is off
-                (``alter.type_widening``).
+            InvalidArgumentError: There is no such column, it is an identity column, or a constraint
+                or a generated column uses it (``alter.column``); its type cannot be widened to this
+                one, or type widening is off (``alter.type_widening``).
 
         >>> import pyarrow as pa
         >>> version = table.add_columns(pa.schema([("amount", pa.int32())]))
@@ -256,7 +262,7 @@ class Altering(TableLocation):
             The new version.
 
         Raises:
-            InvalidArgumentError: There is no such column (``alter.column``).
+            InvalidArgumentError: One of the columns does not exist (``alter.column``).
 
         >>> import pyarrow as pa
         >>> version = table.add_columns(pa.schema([("note", pa.string())]))
@@ -279,10 +285,12 @@ class Altering(TableLocation):
             The new version.
 
         Raises:
-            InvalidArgumentError: The name exists (``alter.constraint``), the expression cannot be
-                evaluated (``filter.column``, ``filter.syntax``, ``formula.unsupported``), or a row
-                breaks it (``alter.constraint_broken``): the message has the first such row.
-            CommitConflictError: Rows were added in the meantime, which were not checked.
+            InvalidArgumentError: The name exists (``alter.constraint``), the expression is not a
+                condition that can be evaluated (``filter.column``, ``filter.syntax``,
+                ``formula.type``, ``formula.unsupported``), or a row breaks it
+                (``alter.constraint_broken``): the message has the first such row.
+            CommitConflictError: Rows were added in the meantime, which were not checked
+                (``conflict.append``).
 
         >>> table.add_constraint("id_is_positive", "id > 0")
         3
@@ -355,11 +363,11 @@ class Altering(TableLocation):
             The new version.
 
         Raises:
-            InvalidArgumentError: The table has no such feature (``protocol.feature_absent``), still
-                uses it (``alter.feature_in_use``), or has another that depends on it
-                (``protocol.feature_required``); a column has a name that needs mapping
-                (``transaction.column_name``); versions that need it are too young to be deleted
-                (``alter.feature_in_history``: the message has the time to call again).
+            InvalidArgumentError: As ``Protocol.without_feature``; the table still uses the feature
+                (``alter.feature_in_use``); ``truncate_history`` does not fit the feature
+                (``alter.truncate_history``); a column has a name that needs mapping
+                (``transaction.column_name``); or versions that need the feature are too young to be
+                deleted (``alter.feature_in_history``: the message has the time to call again).
             UnsupportedFeatureError: This release cannot drop the feature (``alter.drop_feature``).
             CommitConflictError: Another writer changed rows in the meantime. What was done so far
                 stays; call it again.

@@ -69,8 +69,9 @@ class Cloning(TableLocation):
         Raises:
             InvalidArgumentError: The target exists (``table.exists``); one table is inside the
                 other (``clone.target``); both ``version`` and ``timestamp`` are passed
-                (``argument.version_and_timestamp``); or a property is invalid
-                (``properties.unknown``, ``properties.value``).
+                (``argument.version_and_timestamp``); a property is invalid (as in
+                ``Table.set_properties``); or the target has ``delta.appendOnly`` and rows
+                (``transaction.append_only``).
             VersionNotFoundError: There is no such version (``version.not_found``,
                 ``version.timestamp``).
             CorruptTableError: A file to copy has a different size than in the log (``clone.size``),

@@ -48,13 +48,14 @@ def convert(
         The table.
 
     Raises:
-        InvalidArgumentError: There are no files (``convert.no_files``); a name is not UTF-8, or a
-            pipe or a link does not lead to a file, or a file that a stream committed is missing
-            (``convert.path``); directories do not match ``partition_schema``
-            (``convert.partition``); a column has different types in different
+        TypeError: ``partition_schema`` is not an Arrow schema.
+        InvalidArgumentError: There are no files (``convert.no_files``); an entry of the directory
+            would be lost, such as a name that is not UTF-8 or a link to a directory, or a file that
+            a stream committed is missing (``convert.path``); directories do not match
+            ``partition_schema`` (``convert.partition``); a column has different types in different
             files (``convert.schema``); or a column (``schema.arrow_type``,
-            ``transaction.column_name``) or a property (``properties.unknown``,
-            ``properties.value``) is invalid. The error names the file.
+            ``schema.duplicate_column``, ``transaction.column_name``) or a property (as in
+            ``Table.set_properties``) is invalid. An error about a file names it.
         CorruptTableError: A file is not a Parquet file (``data.footer``); the message names it.
         UnsupportedFeatureError: A property requires a feature that this release cannot write
             (``protocol.writer_features``).

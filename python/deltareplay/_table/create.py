@@ -68,10 +68,11 @@ def create_table(
         TypeError: ``schema`` is not an Arrow schema; the message says how to create one.
         InvalidArgumentError: The table exists (``table.exists``); both ``if_not_exists`` and
             ``or_replace`` are set (``create.mode``); a column (``schema.arrow_type``,
-            ``column.identity``, ``transaction.column_name``), a property (``properties.unknown``,
-            ``properties.value``) or a partition column (``transaction.partition_columns``) is
-            invalid; or the table to replace has ``delta.appendOnly`` and rows
-            (``transaction.append_only``).
+            ``schema.duplicate_column``, ``column.identity``, ``transaction.column_name``), a
+            partition column (``transaction.partition_columns``), a property (as in
+            ``Table.set_properties``) or a protocol version (``protocol.version``) is invalid; the
+            table to replace has ``delta.appendOnly`` and rows (``transaction.append_only``); or the
+            catalog cannot create tables (``catalog.creates_none``).
         UnsupportedFeatureError: A property, the catalog, or the table to replace requires a feature
             that this release cannot write (``protocol.writer_features``).
         CommitConflictError: Another writer created or changed the table.

@@ -162,8 +162,8 @@ class MaintainingLog(TableLocation):
             The checkpoint.
 
         Raises:
-            InvalidArgumentError: V2 was requested, but the table does not have the feature
-                (``checkpoint.layout``).
+            InvalidArgumentError: The layout is unknown, or V2 and the table does not have the
+                feature (``checkpoint.layout``).
             UnsupportedFeatureError: The table has a feature that this release cannot write
                 (``protocol.writer_features``).
 
@@ -241,7 +241,8 @@ class MaintainingLog(TableLocation):
 
         Raises:
             UnsupportedFeatureError: The table has a feature that this release cannot write
-                (``protocol.writer_features``).
+                (``protocol.writer_features``), or its catalog does not allow it
+                (``catalog.maintenance``).
             StorageError: A file cannot be deleted. Older files are deleted; the table opens as
                 before.
 

@@ -207,16 +207,15 @@ class Merge(Generic[Condition, Value]):
             delta-spark's names.
 
         Raises:
-            InvalidArgumentError: Several source rows match one row of the table, whatever the
-                conditions of the clauses, unless the merge only inserts, or deletes every match
-                (``rows.ambiguous``; the message has the rows); a clause (``rows.merge``,
-                ``rows.column``) or an expression (``formula.column``) does not fit; a row breaks a
-                constraint (``rows.constraint``); or the table is append-only
-                (``transaction.append_only``).
-            UnsupportedFeatureError: The table has a feature that cannot be written
-                (``protocol.writer_features``).
-            CommitConflictError: Another writer changed the files that were read
-                (``conflict.append``, ``conflict.delete_read``, ``conflict.delete_delete``).
+            InvalidArgumentError: As ``Table.append``; several source rows match one row of the
+                table, whatever the conditions of the clauses, unless the merge only inserts, or
+                deletes every match (``rows.ambiguous``; the message has the rows); a clause is
+                missing, or one without a condition is not the last (``rows.merge``); an expression
+                cannot be evaluated (``formula.column``, ``formula.syntax``, ``formula.value``); or
+                the table is append-only (``transaction.append_only``).
+            TypeError: As ``Table.append``.
+            UnsupportedFeatureError: As ``Table.append``.
+            CommitConflictError: As ``Table.delete``.
 
         >>> empty.merge([{"id": 7}], "id").when_matched_delete().execute().version is None
         True
@@ -273,6 +272,9 @@ class Merging(TableLocation):
 
         Returns:
             A merge without clauses: add them by its methods, then call ``execute``.
+
+        Raises:
+            InvalidArgumentError: ``on`` has no columns (``rows.merge``).
 
         Source: ``MERGE INTO`` of delta-spark.
 

@@ -62,15 +62,17 @@ class Optimizing(TableLocation):
             ``p25FileSize``, ``p50FileSize``, ``p75FileSize`` and ``maxFileSize``.
 
         Raises:
-            InvalidArgumentError: ``where`` uses a column that is not a partition column
-                (``optimize.where``); rows cannot be sorted by a column (``optimize.z_order``); the
-                table is clustered, and ``where`` or ``z_order_by`` is passed
-                (``optimize.clustered``); ``purge`` is combined with ``z_order_by``
-                (``optimize.purge``); or ``full`` is passed with ``purge``, or for a table without
-                clustering columns (``optimize.full``).
+            InvalidArgumentError: ``where`` does not fit the table (``filter.column``,
+                ``filter.syntax``), or uses a column that is not a partition column
+                (``optimize.where``); a column of ``z_order_by`` does not exist (``alter.column``)
+                or cannot sort rows (``optimize.z_order``); the table is clustered, and ``where`` or
+                ``z_order_by`` is passed (``optimize.clustered``); ``purge`` is combined with
+                ``z_order_by`` (``optimize.purge``); or ``full`` is passed with ``purge``, or for a
+                table without clustering columns (``optimize.full``).
             CommitConflictError: Another writer removed or changed a file that was rewritten.
             UnsupportedFeatureError: The table has a feature that this release cannot write
-                (``protocol.writer_features``).
+                (``protocol.writer_features``), or its catalog does not allow it
+                (``catalog.maintenance``).
 
         Source: Delta protocol, "Clustered Table"; OPTIMIZE and REORG of delta-spark.
 

@@ -55,9 +55,7 @@ class Reporting(TableLocation):
         Raises:
             InvalidArgumentError: There is another file or a directory at ``output``, no directory
                 to put it into, or no permission or space to write it (``report.output``).
-            TableNotFoundError: There is no Delta table (``table.not_found``).
-            VersionNotFoundError: There is no such version (``version.not_found``).
-            CorruptTableError: The version cannot be opened.
+            DeltaReplayError: As ``snapshot``.
 
         >>> import tempfile
         >>> written = table.report(tempfile.mkdtemp() + "/report.html")

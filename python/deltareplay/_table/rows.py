@@ -69,15 +69,18 @@ class Writing(TableLocation):
         Raises:
             InvalidArgumentError: A column is unknown (``rows.column``) or missing
                 (``rows.missing``), a type or a value does not fit (``rows.type``, ``rows.value``,
-                ``rows.null``), or a row breaks a constraint (``rows.constraint``); the message has
-                the row. Nothing was written.
+                ``rows.null``), a row breaks a rule of the table (``rows.constraint``,
+                ``rows.length``, ``rows.generated``, ``rows.identity``), or the rows cannot be read
+                to their end (``rows.source``). Nothing was written.
             TypeError: ``data`` is not rows; the message says what to use instead, such as
                 ``deltareplay.spark.write`` for a Spark DataFrame.
             UnsupportedFeatureError: The table has a feature that this release cannot write
                 (``protocol.writer_features``), or a constraint that it cannot evaluate
                 (``rows.expression``).
             CommitConflictError: Another writer changed the table's schema or protocol
-                (``conflict.metadata_changed``, ``conflict.protocol_changed``).
+                (``conflict.metadata_changed``, ``conflict.protocol_changed``), committed for the
+                same application (``conflict.transaction``), or others were first until the timeout
+                (``conflict.deadline``).
 
         Source: Delta protocol, "Per-file Statistics", "Partition Value Serialization".
 
@@ -127,10 +130,14 @@ class Writing(TableLocation):
             with ``where`` those of ``delete``.
 
         Raises:
-            InvalidArgumentError: As ``append``; a row does not satisfy ``where`` (``rows.where``);
-                or the table is append-only (``transaction.append_only``).
+            InvalidArgumentError: As ``append``; ``where`` does not fit the table
+                (``filter.column``, ``filter.syntax``), or a new row does not satisfy it
+                (``rows.where``); ``schema_mode`` (``rows.schema_mode``) or ``partition_overwrite``
+                (``rows.partitions``) does not fit the call; or the table is append-only
+                (``transaction.append_only``).
+            TypeError: As ``append``.
             UnsupportedFeatureError: As ``append``.
-            CommitConflictError: Another writer changed the rows to replace.
+            CommitConflictError: As ``delete``.
 
         Source: Delta protocol, "Add File and Remove File"; ``replaceWhere`` of delta-spark.
 
@@ -195,7 +202,7 @@ class Writing(TableLocation):
             InvalidArgumentError: The filter does not fit the table (``filter.column``,
                 ``filter.syntax``); the table is append-only (``transaction.append_only``).
             UnsupportedFeatureError: As ``append``.
-            CommitConflictError: Another writer changed the files that were read
+            CommitConflictError: As ``append``; or another writer changed the files that were read
                 (``conflict.append``, ``conflict.delete_read``, ``conflict.delete_delete``).
 
         Source: Delta protocol, "Deletion Vectors", "Row Tracking", "Add CDC File".
@@ -243,13 +250,11 @@ class Writing(TableLocation):
             names.
 
         Raises:
-            InvalidArgumentError: The filter (``filter.column``, ``filter.syntax``), a column
-                (``rows.column``) or an expression (``formula.column``, ``rows.type``,
-                ``rows.value``) does not fit the table; a row would break a constraint of the table
-                (``rows.constraint``); the table is append-only (``transaction.append_only``).
+            InvalidArgumentError: As ``append``; as ``delete``; or an expression cannot be evaluated
+                (``formula.column``, ``formula.syntax``, ``formula.value``).
+            TypeError: A value is neither SQL nor a plain value.
             UnsupportedFeatureError: As ``append``.
-            CommitConflictError: Another writer changed the files that were read
-                (``conflict.append``, ``conflict.delete_read``, ``conflict.delete_delete``).
+            CommitConflictError: As ``delete``.
 
         Source: Delta protocol, "Deletion Vectors", "Row Tracking", "Add CDC File".
 

@@ -73,7 +73,8 @@ class Table(
 
     Raises:
         InvalidArgumentError: The URI is invalid (``uri.empty``, ``uri.form``, ``uri.scheme``), or
-            an option is unknown (``options.unknown``).
+            an option is unknown (``options.unknown``). For a name, also the errors of
+            ``from_name``.
 
     >>> Table(table.uri) == table
     True
@@ -105,10 +106,14 @@ class Table(
 
         Raises:
             TableNotFoundError: The catalog has no such table (``catalog.no_table``), or it is not a
-                Delta table (``catalog.not_delta``).
-            InvalidArgumentError: The name or the kind is invalid (``catalog.name``,
-                ``catalog.kind``); or the catalog refuses the token (``catalog.denied``).
-            StorageError: The catalog does not respond.
+                Delta table (``catalog.not_delta``), or it has no location
+                (``catalog.no_location``).
+            InvalidArgumentError: The name (``catalog.name``), the kind (``catalog.kind``) or the
+                catalog's address (``catalog.address``) is invalid; or the catalog refuses the token
+                (``catalog.denied``) or the request (``catalog.refused``).
+            UnsupportedFeatureError: Glue needs boto3, which is not installed (``catalog.package``).
+            StorageError: The catalog does not respond (``catalog.unreachable``), or its response is
+                invalid (``catalog.response``).
         """
         from deltareplay.catalogs._locate import locate
 
@@ -142,11 +147,13 @@ class Table(
             VersionNotFoundError: There is no such version (``version.not_found``), or none at the
                 timestamp (``version.timestamp``); the message has the range.
             UnsupportedFeatureError: The table needs features that this release lacks
-                (``protocol.reader_features``, ``protocol.reader_version``).
+                (``protocol.reader_features``, ``protocol.reader_version``), or its catalog
+                (``catalog.required``).
             CorruptTableError: The log is damaged and a reader cannot work around it; with
                 ``strict`` or ``verify``, any damage.
             InvalidArgumentError: Both ``version`` and ``timestamp`` are passed
-                (``argument.version_and_timestamp``).
+                (``argument.version_and_timestamp``), or the latter is not a time
+                (``argument.timestamp``).
 
         Source: Delta protocol, "Delta Log Entries".
 
@@ -267,14 +274,17 @@ class Table(
                 are errors.
 
         Raises:
-            VersionNotFoundError: The range starts after the latest version (``changes.start``), its
-                end is a time before the first or after the latest one (``version.timestamp``), or
-                its commits are no longer in the log (``version.not_found``, ``version.range``).
-            InvalidArgumentError: The range ends before it starts (``changes.range``); the kind
-                (``changes.kind``), a column (``columns.unknown``) or the filter (``filter.column``)
-                is invalid. While reading: rows have the same key (``changes.key``); or ``upsert``
-                or ``append-only`` is used and nothing identifies the rows (``changes.identity``).
+            VersionNotFoundError: The range starts after the latest version (``changes.start``,
+                ``version.timestamp``), its end is a time before the first or after the latest one
+                (``version.timestamp``), or its commits are no longer in the log
+                (``version.not_found``, ``version.range``).
+            InvalidArgumentError: The range ends before it starts (``changes.range``); or a time
+                (``argument.timestamp``), the kind (``changes.kind``), ``deleted``
+                (``changes.deleted``), a column (``columns.unknown``, ``columns.reserved``) or the
+                filter (``filter.column``, ``filter.syntax``) is invalid.
             TableNotFoundError: There is no Delta table (``table.not_found``).
+
+        ``Changes.to_arrow`` names the errors that are raised while reading.
 
         Source: Delta protocol, "Add CDC File".
 
@@ -329,6 +339,7 @@ class Table(
         Raises:
             UnsupportedFeatureError: The table has a feature that this release cannot write
                 (``protocol.writer_features``); the message names every one.
+            InvalidArgumentError: The isolation level is unknown (``transaction.isolation``).
             TableNotFoundError: There is no Delta table (``table.not_found``).
 
         Source: Delta protocol, "Delta Log Entries".
@@ -404,9 +415,9 @@ class Table(
             poll_interval: Seconds between two listings of the log when there is nothing new.
 
         Raises:
-            InvalidArgumentError: There is more than one start (``follow.start``), the offset is
-                that of another table (``follow.offset``), a limit is 0 (``follow.limit``), or
-                another option is invalid.
+            InvalidArgumentError: There is more than one start (``follow.start``), an offset is not
+                one of this table (``follow.offset``), or a limit is 0 (``follow.limit``); for other
+                options as ``changes``.
             VersionNotFoundError: The start is after the latest version (``changes.start``,
                 ``version.timestamp``).
             TableNotFoundError: There is no Delta table (``table.not_found``).
@@ -454,7 +465,8 @@ def is_table(
         catalog: As for ``Table``.
 
     Raises:
-        StorageError: The storage did not respond.
+        InvalidArgumentError: As ``Table``.
+        StorageError: The storage or the catalog did not respond.
 
     >>> is_table(table.uri), is_table(table.uri + "/nothing")
     (True, False)

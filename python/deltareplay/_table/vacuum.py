@@ -79,10 +79,12 @@ class Vacuuming(TableLocation):
             The files that were deleted, or would be.
 
         Raises:
-            InvalidArgumentError: The retention is too short (``vacuum.retention``); or with
-                ``lite`` the log does not reach back far enough (``vacuum.lite``).
+            InvalidArgumentError: The retention is negative, or shorter than the table's without
+                ``force`` (``vacuum.retention``); or with ``lite`` the log does not reach back far
+                enough (``vacuum.lite``).
             UnsupportedFeatureError: The table has a feature that this release cannot write
-                (``protocol.writer_features``).
+                (``protocol.writer_features``), or its catalog does not allow it
+                (``catalog.maintenance``).
             StorageError: A file cannot be deleted.
 
         >>> table.vacuum().size_in_bytes

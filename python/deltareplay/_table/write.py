@@ -86,12 +86,12 @@ def write(
         None if ``txn`` shows that it was written before, or with ``ignore`` if there is a table.
 
     Raises:
-        InvalidArgumentError: As ``Table.append``; the table exists (``table.exists``); the mode is
-            unknown, or an argument does not fit it (``write.mode``); the partition columns differ
-            from those of the table (``write.partitions``).
+        InvalidArgumentError: As ``Table.append``, ``Table.overwrite`` or ``create_table``; the mode
+            is unknown, or an argument does not fit it (``write.mode``); the partition columns
+            differ from those of the table (``write.partitions``).
         TypeError: As ``Table.append``.
         UnsupportedFeatureError: As ``Table.append``, or ``create_table``.
-        CommitConflictError: As ``Table.append``, or ``create_table``.
+        CommitConflictError: As ``Table.overwrite``, or ``create_table``.
 
     Source: Delta protocol, "Change Metadata", "Add File and Remove File".
 
