@@ -32,8 +32,7 @@ class Frames:
             ImportError: pandas is not installed.
             UnsupportedFeatureError: A date is not in the years 1 to 9999 of Python's dates, which
                 pandas gets (``rows.pandas``).
-            CorruptTableError: As ``to_arrow``.
-            StorageError: As ``to_arrow``.
+            DeltaReplayError: As ``to_arrow``.
 
         >>> rows.snapshot().scan(columns=["id"]).to_pandas()["id"].tolist()
         [1, 3]
@@ -54,8 +53,7 @@ class Frames:
 
         Raises:
             ImportError: Polars is not installed.
-            CorruptTableError: As ``to_arrow``.
-            StorageError: As ``to_arrow``.
+            DeltaReplayError: As ``to_arrow``.
 
         >>> rows.snapshot().scan(columns=["id"]).to_polars()["id"].to_list()
         [1, 3]

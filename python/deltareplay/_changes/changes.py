@@ -113,11 +113,7 @@ class Changes(Frames, NotebookCard):
         than four million rows are compared in parts, each of which reads the hashes again.
 
         Raises:
-            UnsupportedFeatureError: As in ``to_arrow``; like all of these, also raised while
-                reading.
-            InvalidArgumentError: As in ``to_arrow``.
-            CorruptTableError: A file is missing or damaged.
-            StorageError: The storage failed.
+            DeltaReplayError: As ``to_arrow``; also raised while reading.
 
         >>> sum(batch.num_rows for batch in rows.changes(0).to_batches())
         4
@@ -138,6 +134,7 @@ class Changes(Frames, NotebookCard):
         Raises:
             InvalidArgumentError: Nothing identifies the rows, and the kind needs that
                 (``changes.identity``).
+            UnsupportedFeatureError: As ``to_arrow``.
             CorruptTableError: A commit does not decode.
 
         >>> rows.changes(0).explain().select(["version", "way"]).to_pylist()
@@ -171,7 +168,8 @@ class Changes(Frames, NotebookCard):
             Picklable splits; their rows together are the rows of the changes.
 
         Raises:
-            InvalidArgumentError: The size is less than 1 (``split.size``); or as in ``explain``.
+            InvalidArgumentError: The size is less than 1 (``split.size``); or as ``explain``.
+            UnsupportedFeatureError: As ``to_arrow``.
 
         >>> [split.to_arrow().num_rows for split in rows.changes(0).splits()]
         [4]

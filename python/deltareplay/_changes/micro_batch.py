@@ -48,8 +48,7 @@ class MicroBatch(Frames):
         """Read all rows of the batch.
 
         Raises:
-            CorruptTableError: A file is missing or damaged.
-            StorageError: The storage failed.
+            DeltaReplayError: As ``to_batches``.
 
         >>> next(rows.follow(starting_version=1, kind="full-delta")).data["id"].to_pylist()
         [2]
@@ -68,8 +67,7 @@ class MicroBatch(Frames):
         """Stream the rows of the batch, with bounded memory.
 
         Raises:
-            CorruptTableError: A file is missing or damaged; also raised while reading.
-            StorageError: The storage failed.
+            DeltaReplayError: As ``Scan.to_batches`` or ``Changes.to_batches``.
 
         >>> next(rows.follow()).to_batches().read_all().num_rows
         2

@@ -71,10 +71,7 @@ class ReplayPiece:
             threads: As in ``to_batches()``.
 
         Raises:
-            InvalidArgumentError: The tail belongs to another plan (``replay.plan``).
-            CorruptTableError: A file of the log does not decode, or is gone (``replay.vanished``;
-                for a sidecar ``checkpoint.sidecar_missing``).
-            StorageError: The storage failed.
+            DeltaReplayError: As ``to_batches``.
 
         >>> plan = table.snapshot().replay_plan(keyed=True)
         >>> plan.pieces[0].to_arrow(plan.tail).num_rows

@@ -95,9 +95,7 @@ class Scan(Frames, LazyFrames, NotebookCard):
         """Read all rows.
 
         Raises:
-            CorruptTableError: A data file or a deletion vector is missing (``data.missing``,
-                ``dv.missing``) or damaged.
-            StorageError: The storage failed.
+            DeltaReplayError: As ``to_batches``.
 
         >>> rows.snapshot().scan(columns=["id"]).to_arrow().column("id").to_pylist()
         [1, 3]
@@ -111,8 +109,12 @@ class Scan(Frames, LazyFrames, NotebookCard):
         the decoded rows that wait for the caller.
 
         Raises:
+            InvalidArgumentError: The filter has no value for a row (``formula.value``); like all of
+                these, also raised while reading.
+            UnsupportedFeatureError: A file is encrypted (``data.encrypted``), or has old timestamps
+                of an unknown time zone (``data.calendar``).
             CorruptTableError: A data file or a deletion vector is missing (``data.missing``,
-                ``dv.missing``) or damaged; also raised while reading.
+                ``dv.missing``) or damaged.
             StorageError: The storage failed.
 
         >>> sum(batch.num_rows for batch in rows.snapshot().scan().to_batches())
@@ -127,6 +129,9 @@ class Scan(Frames, LazyFrames, NotebookCard):
 
         Args:
             columns: As in ``Snapshot.files``.
+
+        Raises:
+            InvalidArgumentError: As ``Snapshot.files``, for the columns.
 
         >>> rows.snapshot().scan().files(columns=["path"]).num_rows
         1
@@ -159,9 +164,7 @@ class Scan(Frames, LazyFrames, NotebookCard):
         """Count the rows, reading only what that needs.
 
         Raises:
-            CorruptTableError: A data file or a deletion vector is missing (``data.missing``,
-                ``dv.missing``) or damaged.
-            StorageError: The storage failed.
+            DeltaReplayError: As ``to_batches``.
 
         >>> rows.snapshot().scan().count()
         2

@@ -50,8 +50,9 @@ class SnapshotFiles:
             ``baseRowId`` and ``defaultRowCommitVersion`` (int64), ``clusteringProvider`` (string).
 
         Raises:
-            InvalidArgumentError: A column does not exist (``columns.unknown``), or the filter does
-                not fit the table (``filter.column``, ``filter.syntax``).
+            InvalidArgumentError: A column does not exist (``columns.unknown``) or is named twice
+                (``columns.twice``), or the filter does not fit the table (``filter.column``,
+                ``filter.syntax``).
             CorruptTableError: A file of the log does not decode, and nothing replaces it.
 
         Source: Delta protocol, "Action Reconciliation", "Per-file Statistics".
@@ -79,10 +80,7 @@ class SnapshotFiles:
             Batches of the rows of ``files()``, read on demand.
 
         Raises:
-            InvalidArgumentError: A column does not exist (``columns.unknown``), or the filter does
-                not fit the table (``filter.column``, ``filter.syntax``).
-            CorruptTableError: A file of the log does not decode, and nothing replaces it; also
-                raised while reading.
+            DeltaReplayError: As ``files()``; also raised while reading.
 
         >>> sum(batch.num_rows for batch in table.snapshot().file_batches(columns=["path"]))
         2
@@ -104,10 +102,9 @@ class SnapshotFiles:
             URIs, in no particular order, whose special characters are encoded.
 
         Raises:
-            InvalidArgumentError: The filter does not fit the table (``filter.column``,
-                ``filter.syntax``).
-            CorruptTableError: A path is outside of the locations that the table may point to
-                (``path.escapes_root``, ``path.foreign``).
+            InvalidArgumentError: As ``files()``.
+            CorruptTableError: As ``files()``; or a path is outside of the locations that the table
+                may point to (``path.escapes_root``, ``path.foreign``).
 
         >>> [uri.rpartition("/")[2] for uri in table.snapshot().file_uris("day = '2026-01-03'")]
         ['c.parquet']

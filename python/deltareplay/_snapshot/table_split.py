@@ -70,9 +70,7 @@ class TableSplit(Frames):
         """Read all rows of the split.
 
         Raises:
-            CorruptTableError: A data file or a deletion vector is missing (``data.missing``,
-                ``dv.missing``) or damaged.
-            StorageError: The storage failed.
+            DeltaReplayError: As ``to_batches``.
 
         >>> rows.snapshot().scan(columns=["id"]).splits()[0].to_arrow().to_pylist()
         [{'id': 1}, {'id': 3}]
@@ -85,9 +83,7 @@ class TableSplit(Frames):
         """Stream the rows of the split.
 
         Raises:
-            CorruptTableError: A data file or a deletion vector is missing (``data.missing``,
-                ``dv.missing``) or damaged; also raised while reading.
-            StorageError: The storage failed.
+            DeltaReplayError: As ``Scan.to_batches`` or ``Changes.to_batches``.
 
         >>> next(iter(rows.snapshot().scan().splits()[0].to_batches())).num_rows
         2
