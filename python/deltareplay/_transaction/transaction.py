@@ -191,6 +191,11 @@ class Transaction:
             default_row_commit_version: The version of its rows; by default assigned likewise.
             clustering_provider: The implementation that clustered the file.
 
+        Raises:
+            InvalidArgumentError: A value has another type than in the protocol
+                (``transaction.action``), or the statistics are not a JSON object
+                (``transaction.file``).
+
         >>> table.transaction(operation="WRITE").add(
         ...     "day=2026-01-04/d.parquet", size=10, partition_values={"day": "2026-01-04"}
         ... )
@@ -216,6 +221,9 @@ class Transaction:
         Args:
             files: Columns of ``add`` with the protocol's names, as from ``Snapshot.files``; at
                 least ``path`` and ``size``.
+
+        Raises:
+            InvalidArgumentError: As ``add``; or a column is missing (``transaction.action``).
 
         >>> moved = table.snapshot().files().slice(0, 1)
         >>> table.transaction(operation="RESTORE").add_files(moved)
@@ -246,6 +254,9 @@ class Transaction:
             files: Columns of ``remove`` with the protocol's names, or of ``add`` as from
                 ``Snapshot.files``.
 
+        Raises:
+            InvalidArgumentError: As ``add_files``.
+
         >>> table.transaction(operation="DELETE").remove_files(table.snapshot().files())
         """
         now = _now()
@@ -260,7 +271,8 @@ class Transaction:
 
         Raises:
             InvalidArgumentError: A file is not live (``transaction.not_live``), or has no row count
-                in the log (``transaction.deletion_vector``).
+                in the log (``transaction.deletion_vector``); or a descriptor lacks a field
+                (``transaction.action``).
 
         >>> table.transaction(operation="DELETE").update_vectors({})
         """
@@ -296,8 +308,9 @@ class Transaction:
             metadata: The new metadata, which replaces the old metadata.
 
         Raises:
-            InvalidArgumentError: A feature does not exist (``protocol.unknown_feature``), or must
-                first be added by name (``protocol.manual_enablement``).
+            InvalidArgumentError: The schema is invalid (``schema.json``); or a feature does not
+                exist (``protocol.unknown_feature``), or must first be added by name
+                (``protocol.manual_enablement``).
             UnsupportedFeatureError: This release cannot write a required feature
                 (``protocol.writer_features``), or row tracking is enabled and files have no row ids
                 (``alter.row_tracking``).
@@ -314,8 +327,9 @@ class Transaction:
             protocol: The new protocol, which replaces the old protocol.
 
         Raises:
-            UnsupportedFeatureError: This release cannot write a feature of the protocol
-                (``protocol.writer_features``).
+            InvalidArgumentError: The protocol contradicts itself (``protocol.malformed``).
+            UnsupportedFeatureError: This release cannot read (``protocol.reader_features``) or
+                write (``protocol.writer_features``) a feature of the protocol.
 
         >>> protocol = table.snapshot().protocol.with_feature("domainMetadata")
         >>> table.transaction(operation="UPGRADE PROTOCOL").set_protocol(protocol)
@@ -333,6 +347,10 @@ class Transaction:
             True if the table already has this batch, or a later one: then ``commit`` commits
             nothing.
 
+        Raises:
+            InvalidArgumentError: Another version is staged for the application
+                (``transaction.duplicate``).
+
         Source: Delta protocol, "Transaction Identifiers".
 
         >>> table.transaction(operation="STREAMING UPDATE").set_transaction("my-stream", 4)
@@ -348,7 +366,8 @@ class Transaction:
             configuration: Any text; None removes the domain.
 
         Raises:
-            InvalidArgumentError: The domain belongs to Delta Lake (``transaction.domain``).
+            InvalidArgumentError: The domain belongs to Delta Lake (``transaction.domain``), or is
+                staged already (``transaction.duplicate``).
 
         >>> table.transaction(operation="WRITE").set_domain_metadata("owner", "me")
         """
@@ -376,10 +395,11 @@ class Transaction:
             The new version; None if, by ``set_transaction``, it was committed before.
 
         Raises:
-            CommitConflictError: Another writer's commit conflicts; nothing was committed.
+            CommitConflictError: Another writer's commit conflicts, or others were first until the
+                timeout (``conflict.deadline``); nothing was committed.
             InvalidArgumentError: The commit would break the table, e.g. remove rows of an
                 append-only table (``transaction.append_only``), or name a file twice
-                (``transaction.duplicate``).
+                (``transaction.duplicate``); or it has ended (``transaction.finished``).
             CommitStateUnknownError: It is unknown whether the storage took the commit
                 (``commit.unknown``).
             StorageError: The storage failed otherwise; nothing was committed.
@@ -407,6 +427,9 @@ class Transaction:
 
     def abort(self) -> None:
         """Discard the staged actions.
+
+        Raises:
+            InvalidArgumentError: The transaction has ended (``transaction.finished``).
 
         >>> table.transaction(operation="WRITE").abort()
         """
