@@ -70,6 +70,7 @@ class Restoring(TableLocation):
             VersionNotFoundError: The log does not have the version (``version.not_found``,
                 ``version.timestamp``), or some of its data files no longer exist
                 (``restore.missing_files``).
+            CommitConflictError: Another writer changed rows in the meantime.
             UnsupportedFeatureError: The table has a feature that this release cannot write
                 (``protocol.writer_features``).
 

@@ -67,8 +67,8 @@ class HiveMetastore:
             TableNotFoundError: There is no such table (``catalog.no_table``), or it is not a Delta
                 table (``catalog.not_delta``), or it has no location (``catalog.no_location``).
             InvalidArgumentError: The name is invalid (``catalog.name``).
-            StorageError: No metastore responds (``catalog.unreachable``), or the response is
-                invalid (``catalog.response``).
+            StorageError: No metastore responds, or it reports an error of its own
+                (``catalog.unreachable``), or the response is invalid (``catalog.response``).
         """
         parts = table_parts(name, ("hive",), "[catalog.]schema.table")
         failures: list[str] = []
