@@ -12,7 +12,9 @@ pub(crate) fn days_from_civil(year: i64, month: i64, day: i64) -> Option<i64> {
         1..=12 => 31,
         _ => return None,
     };
-    (1..=last).contains(&day).then_some(())?;
+    if !(1..=last).contains(&day) {
+        return None;
+    }
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);
     let year_of_era = year.rem_euclid(400);

@@ -65,7 +65,7 @@ pub fn column_path_text(path: &[String]) -> String {
 /// Returns the path of a name: the top-level column of this name, in any case, otherwise the name split at
 /// its dots.
 pub fn named_path(schema: &StructType, name: &str) -> Vec<String> {
-    if schema.field(name).is_some() {
+    if schema.contains(name) {
         return vec![name.to_owned()];
     }
     match parse_column_paths(name).as_slice() {

@@ -106,9 +106,8 @@ impl TableFeature {
     pub fn is_required_by(&self, metadata: &Metadata, schema: &StructType) -> bool {
         let on = |key: &str| metadata.is_on(key);
         let is = |key: &str, expected: &str| {
-            metadata
-                .property(key)
-                .is_some_and(|value| value.eq_ignore_ascii_case(expected))
+            let value = metadata.property(key).unwrap_or_default();
+            value.eq_ignore_ascii_case(expected)
         };
         let has = |key: &str| metadata.property(key).is_some();
         let has_key = |keys: &[&str]| {

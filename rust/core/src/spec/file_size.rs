@@ -19,8 +19,8 @@ pub fn parse_file_size(text: &str) -> Option<u64> {
         "t" | "tb" | "tib" => 40,
         _ => return None,
     };
-    let bytes = number.parse::<u64>().ok()?.checked_mul(1 << shift)?;
-    (bytes > 0).then_some(bytes)
+    let bytes = number.parse::<u64>().ok()?.checked_mul(1 << shift);
+    bytes.filter(|bytes| *bytes > 0)
 }
 
 /// Groups consecutive items, in order, into groups of at most `max_bytes` bytes each; a larger item is a group

@@ -153,8 +153,8 @@ fn fixed_offset(name: &str) -> Option<KnownZone> {
     };
     let number = |text: &str, max: i64| {
         let digits = matches!(text.len(), 1 | 2) && text.bytes().all(|byte| byte.is_ascii_digit());
-        let number = text.parse::<i64>().ok().filter(|number| *number <= max)?;
-        digits.then_some(number)
+        let number = text.parse::<i64>().ok();
+        number.filter(|number| digits && *number <= max)
     };
     let seconds = number(hours, 23)? * 3600 + number(minutes, 59)? * 60;
     Some(known(if prefix == "GMT" { sign * seconds } else { 0 }))

@@ -294,21 +294,16 @@ impl<'a> Reader<'a> {
             "delta.inCommitTimestampEnablementTimestamp",
         ];
         let [version_key, timestamp_key] = keys;
-        match (self.number(version_key), self.number(timestamp_key)) {
+        let (present, missing) = match (self.number(version_key), self.number(timestamp_key)) {
             (Some(version), Some(timestamp)) => {
-                Some(InCommitTimestampEnablement { version, timestamp })
+                return Some(InCommitTimestampEnablement { version, timestamp });
             }
-            (None, None) => None,
-            (version, _) => {
-                let (present, missing) = if version.is_some() {
-                    (version_key, timestamp_key)
-                } else {
-                    (timestamp_key, version_key)
-                };
-                self.problem(present, format!("it is ignored: {missing} must be set too"));
-                None
-            }
-        }
+            (None, None) => return None,
+            (Some(_), None) => (version_key, timestamp_key),
+            (None, Some(_)) => (timestamp_key, version_key),
+        };
+        self.problem(present, format!("it is ignored: {missing} must be set too"));
+        None
     }
 
     fn column_mapping_mode(&mut self) -> Result<ColumnMappingMode> {

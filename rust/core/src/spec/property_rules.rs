@@ -336,7 +336,7 @@ pub fn check_combination(configuration: &BTreeMap<String, String>) -> Result<()>
         );
         return Err(Error::invalid("properties.combination", message));
     }
-    let on = |key: &str| get(key).is_some_and(|value| value.eq_ignore_ascii_case("true"));
+    let on = |key: &str| get(key).unwrap_or_default().eq_ignore_ascii_case("true");
     if on("delta.enableRowTracking") && on("delta.rowTrackingSuspended") {
         let message =
             "delta.enableRowTracking and delta.rowTrackingSuspended cannot both be true: unset one";

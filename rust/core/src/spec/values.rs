@@ -64,7 +64,10 @@ pub(crate) fn decimal(text: &str, precision: u8, scale: i8, excess: ExcessDigits
     }
     value += i128::from(round_up);
     let limit = 10i128.checked_pow(u32::from(precision))?;
-    (value < limit).then_some(if negative { -value } else { value })
+    if value >= limit {
+        return None;
+    }
+    Some(if negative { -value } else { value })
 }
 
 /// Parses a date as days since 1970-01-01. Month and day may lack their leading zero; a time of day is
@@ -72,8 +75,10 @@ pub(crate) fn decimal(text: &str, precision: u8, scale: i8, excess: ExcessDigits
 pub(crate) fn date(text: &str) -> Option<i32> {
     let mut rest = Reader(text.as_bytes());
     let days = rest.date()?;
-    matches!(rest.0, [] | [b'T' | b' ', ..]).then_some(())?;
-    i32::try_from(days).ok()
+    match rest.0 {
+        [] | [b'T' | b' ', ..] => i32::try_from(days).ok(),
+        _ => None,
+    }
 }
 
 /// Parses a timestamp as the number of `unit`s since 1970-01-01T00:00:00, truncated.
@@ -164,9 +169,9 @@ impl Reader<'_> {
         }
         let (year, _) = self.number(4..=7)?;
         let year = if negative { -year } else { year };
-        self.take(b'-').then_some(())?;
+        self.0 = self.0.strip_prefix(b"-")?;
         let (month, _) = self.number(1..=2)?;
-        self.take(b'-').then_some(())?;
+        self.0 = self.0.strip_prefix(b"-")?;
         let (day, _) = self.number(1..=2)?;
         days_from_civil(year, month, day)
     }
@@ -184,8 +189,10 @@ impl Reader<'_> {
                 }
             }
         }
-        (hour < 24 && minute < 60 && second < 60)
-            .then_some((hour * 3600 + minute * 60 + second, nanos))
+        if hour > 23 || minute > 59 || second > 59 {
+            return None;
+        }
+        Some((hour * 3600 + minute * 60 + second, nanos))
     }
 
     /// Parses the digits after a decimal point as nanoseconds, truncated; there may be none.
@@ -235,8 +242,10 @@ impl Reader<'_> {
                 (seconds, _) = self.number(2..=2)?;
             }
         }
-        (hours <= 18 && minutes < 60 && seconds < 60)
-            .then_some(sign * (hours * 3600 + minutes * 60 + seconds))
+        if hours > 18 || minutes > 59 || seconds > 59 {
+            return None;
+        }
+        Some(sign * (hours * 3600 + minutes * 60 + seconds))
     }
 }
 

@@ -184,6 +184,11 @@ impl StructType {
                 .find(|field| same_name(&field.name, name))
         })
     }
+
+    /// Returns `true` if a field has this name, in any case.
+    pub fn contains(&self, name: &str) -> bool {
+        self.field(name).is_some()
+    }
 }
 
 impl DataType {

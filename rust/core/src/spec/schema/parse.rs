@@ -152,11 +152,10 @@ impl<'a> Parser<'a> {
         };
         part.next = slot;
         self.open.push(OpenItem::Type(part));
-        if slot.is_some() {
-            self.begin_type().map(|()| None)
-        } else {
-            Ok(None)
+        if slot.is_none() {
+            return Ok(None);
         }
+        self.begin_type().map(|()| None)
     }
 
     /// Handles an event within an open list of fields.

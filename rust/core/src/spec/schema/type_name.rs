@@ -53,9 +53,7 @@ fn interval(name: &str) -> Option<PrimitiveType> {
     ] {
         let rank = |unit: &str| family.iter().position(|known| *known == unit);
         if let Some(from) = rank(from) {
-            return to
-                .is_none_or(|to| rank(to).is_some_and(|to| from < to))
-                .then_some(kind);
+            return to.is_none_or(|to| rank(to) > Some(from)).then_some(kind);
         }
     }
     None
@@ -100,7 +98,9 @@ fn with_arguments(name: &str) -> Option<PrimitiveType> {
 /// Parses a geography type; Spark writes the algorithm in upper case.
 fn geography(crs: &str, algorithm: &str) -> Option<PrimitiveType> {
     let algorithm = algorithm.trim().to_ascii_lowercase();
-    ALGORITHMS.contains(&algorithm.as_str()).then_some(())?;
+    if !ALGORITHMS.contains(&algorithm.as_str()) {
+        return None;
+    }
     Some(PrimitiveType::Geography {
         crs: reference_system(crs)?,
         algorithm,
@@ -111,7 +111,9 @@ fn geography(crs: &str, algorithm: &str) -> Option<PrimitiveType> {
 /// type.
 fn reference_system(crs: &str) -> Option<String> {
     let crs = crs.trim();
-    (!crs.eq_ignore_ascii_case("SRID:ANY")).then_some(())?;
+    if crs.eq_ignore_ascii_case("SRID:ANY") {
+        return None;
+    }
     let (authority, code) = crs.split_once(':')?;
     (!authority.is_empty() && !code.is_empty()).then(|| crs.to_owned())
 }
