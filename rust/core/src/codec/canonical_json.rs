@@ -73,7 +73,7 @@ impl CanonicalJson {
                 path.truncate(level.path_length);
                 push_part(&mut path, &quoted(key));
                 let keys = level.keys.as_mut();
-                if !keys.is_some_and(|keys| keys.insert(key.to_string())) {
+                if keys.is_none_or(|keys| !keys.insert(key.to_string())) {
                     let (key, offset) = (clipped(key), reader.offset());
                     let message = format!("{what}: duplicate key {key} at byte {offset}");
                     return Err(Error::corrupt(code, message).at_offset(offset as u64));

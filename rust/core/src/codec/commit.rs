@@ -235,16 +235,16 @@ impl ActionDecoder {
         let Some(rest) = line.strip_prefix("{\"") else {
             return false;
         };
-        let skipped = |name: &str, selected: bool| {
-            !selected
+        let skipped = |name: &str, unused: bool| {
+            unused
                 && rest
                     .strip_prefix(name)
                     .is_some_and(|rest| rest.starts_with("\":{"))
         };
-        let pass = skipped("commitInfo", self.selection.commit_infos)
-            || skipped("add", self.adds.is_some())
-            || skipped("remove", self.removes.is_some())
-            || skipped("cdc", self.cdcs.is_some());
+        let pass = skipped("commitInfo", !self.selection.commit_infos)
+            || skipped("add", self.adds.is_none())
+            || skipped("remove", self.removes.is_none())
+            || skipped("cdc", self.cdcs.is_none());
         if pass && line.trim_ascii_end().ends_with("}}") {
             self.out.num_positions += 1;
             return true;

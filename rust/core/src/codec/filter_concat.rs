@@ -341,10 +341,8 @@ fn selected_nulls<'a>(
     parts: impl Iterator<Item = (Option<&'a NullBuffer>, &'a [Range<usize>])> + Clone,
     rows: usize,
 ) -> Option<NullBuffer> {
-    if !parts
-        .clone()
-        .any(|(nulls, _)| nulls.is_some_and(|nulls| nulls.null_count() > 0))
-    {
+    let mut nulls = parts.clone().filter_map(|(nulls, _)| nulls);
+    if nulls.all(|nulls| nulls.null_count() == 0) {
         return None;
     }
     let mut bits = BooleanBufferBuilder::new(rows);
@@ -370,8 +368,9 @@ fn without_views(data_type: &DataType) -> DataType {
 
 /// Returns the type with string views instead of plain strings and bytes, for decoding.
 pub fn with_string_views(data_type: &DataType) -> DataType {
-    replace_types(data_type, &|nested| {
-        matches!(nested, DataType::Utf8 | DataType::Binary).then_some(DataType::Utf8View)
+    replace_types(data_type, &|nested| match nested {
+        DataType::Utf8 | DataType::Binary => Some(DataType::Utf8View),
+        _ => None,
     })
 }
 

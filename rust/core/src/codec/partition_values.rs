@@ -291,8 +291,13 @@ fn boolean(text: &str) -> Option<bool> {
             .iter()
             .any(|word| text.trim().eq_ignore_ascii_case(word))
     };
-    let is_true = is(&["true", "t", "yes", "y", "1"]);
-    (is_true || is(&["false", "f", "no", "n", "0"])).then_some(is_true)
+    if is(&["true", "t", "yes", "y", "1"]) {
+        Some(true)
+    } else if is(&["false", "f", "no", "n", "0"]) {
+        Some(false)
+    } else {
+        None
+    }
 }
 
 /// Parses a whole number, which may have zeros after a decimal point, as some writers print columns with nulls.

@@ -51,10 +51,9 @@ pub struct Control {
 impl CheckpointFile {
     /// Requests the pages that contain control actions.
     pub fn request_control(&self) -> Vec<(Unit, RowGroupRequest)> {
-        let leaves = self.leaves(|parts| {
-            parts
-                .first()
-                .is_some_and(|root| MARKERS.iter().any(|[marker, _]| marker == root))
+        let leaves = self.leaves(|parts| match parts {
+            [root, ..] => MARKERS.iter().any(|[marker, _]| marker == root),
+            [] => false,
         });
         let markers: Vec<usize> = MARKERS
             .iter()

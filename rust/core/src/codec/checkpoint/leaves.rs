@@ -29,7 +29,7 @@ impl CheckpointFile {
         let fields = columns.fields();
         let stats = self.stats_form(action, columns);
         let shape = columns.stats_fields();
-        let is_vector_field = |name: &String| DELETION_VECTOR_FIELDS.find(name).is_some();
+        let is_unknown = |name: &String| DELETION_VECTOR_FIELDS.find(name).is_none();
         self.leaves(|parts| match parts {
             [root, field, rest @ ..] if root == action.name() => match field.as_str() {
                 "stats" => stats == Stats::Text,
@@ -37,7 +37,7 @@ impl CheckpointFile {
                     stats == Stats::Struct
                         && (columns.has(FileField::Stats) || has_leaf(&shape, rest))
                 }
-                "deletionVector" if !rest.first().is_some_and(is_vector_field) => false,
+                "deletionVector" if rest.first().is_none_or(is_unknown) => false,
                 name => fields.iter().any(|field| field.name() == name),
             },
             _ => false,

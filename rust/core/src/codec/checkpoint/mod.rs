@@ -97,7 +97,7 @@ impl CheckpointFile {
         code: CODE,
         max_rows_per_byte: 200,
         page_index: true,
-        some_encrypted: false,
+        accepts_encrypted_columns: false,
     };
 
     /// Creates a file of `length` bytes with this footer.
@@ -153,7 +153,7 @@ impl CheckpointFile {
             return Err(Error::corrupt("checkpoint.columns", message));
         }
         for [root, field] in REQUIRED {
-            let leaves = self.leaves(|parts| parts.first().is_some_and(|first| first == root));
+            let leaves = self.leaves(|parts| matches!(parts, [first, ..] if first == root));
             if !leaves.is_empty() && self.leaf(&[root, field]).is_none() {
                 let message = format!("{root} has no column {field}");
                 return Err(Error::corrupt("checkpoint.columns", message));

@@ -117,8 +117,8 @@ impl CheckpointFile {
         let total = u64::try_from(total).unwrap_or_default();
         let parts = usize::try_from(total / unit_bytes.max(1)).unwrap_or_default() + 1;
         let index = self.metadata().page_index_for_row_group(row_group);
-        let has_index = |leaf: &usize| index.offset_index(*leaf).is_some();
-        if parts == 1 || !leaves.iter().all(has_index) {
+        let lacks_index = |leaf: &usize| index.offset_index(*leaf).is_none();
+        if parts == 1 || leaves.iter().any(lacks_index) {
             return Vec::new();
         }
         let largest = leaves.iter().copied().max_by_key(size);

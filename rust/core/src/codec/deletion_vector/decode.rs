@@ -121,7 +121,7 @@ fn portable(cursor: &mut Cursor<'_>, containers: &mut Vec<Container>) -> Result<
     let mut before = None;
     for _ in 0..count {
         let key = cursor.u32("the key of a bitmap")?;
-        if key > LAST_KEY || before.is_some_and(|before| key <= before) {
+        if key > LAST_KEY || before >= Some(key) {
             return Err(cursor.damaged(&format!(
                 "the key {key} of a bitmap is out of order or out of range"
             )));
@@ -171,7 +171,7 @@ fn bitmap(cursor: &mut Cursor<'_>, high: u32, containers: &mut Vec<Container>) -
     for (index, head) in heads.as_chunks::<4>().0.iter().enumerate() {
         let [a, b, c, d] = *head;
         let key = u16::from_le_bytes([a, b]);
-        if before.is_some_and(|before| key <= before) {
+        if before >= Some(key) {
             return Err(cursor.damaged("the keys of containers do not ascend"));
         }
         before = Some(key);

@@ -87,9 +87,10 @@ pub(super) fn plan(
             let (longest, dictionary) = longest_value(column, pages, fetched, values);
             dictionaries.extend(dictionary.map(|dictionary| (pages.leaf, dictionary)));
             let in_batch = longest.saturating_mul(per_row);
-            let is_plain_text = types
-                .get(pages.leaf)
-                .is_some_and(|data_type| matches!(data_type, DataType::Utf8 | DataType::Binary));
+            let is_plain_text = matches!(
+                types.get(pages.leaf),
+                Some(DataType::Utf8 | DataType::Binary)
+            );
             let selected = selection.map_or(group_rows, |rows| rows.row_count() as u64);
             if in_batch.saturating_mul(selected) > text_size::MAX_BYTES {
                 text_size::check(column, fetched, rules)?;

@@ -65,8 +65,9 @@ fn reader(
 ) -> ParquetResult<SerializedPageReader<FetchedBytes>> {
     let fetched = Arc::new(fetched.clone());
     let mut reader = SerializedPageReader::new(fetched, column, 0, Some(pages.to_vec()))?;
-    let first = pages.first().map(|page| page.offset.cast_unsigned());
-    if first.is_some_and(|first| first != column.byte_range().0) {
+    if let Some(first) = pages.first()
+        && first.offset.cast_unsigned() != column.byte_range().0
+    {
         reader.skip_next_page()?; // the reader treats all bytes before them as a dictionary
     }
     Ok(reader)

@@ -61,11 +61,11 @@ pub(super) fn recompressed(
         };
         let size = bytes.len() as u64;
         let start = fetched.append(Bytes::from(bytes));
-        let has_dictionary = column.dictionary_page_offset().is_some();
+        let dictionary = column.dictionary_page_offset().map(|_| start.cast_signed());
         *column = column
             .clone()
             .into_builder()
-            .set_dictionary_page_offset(has_dictionary.then_some(start.cast_signed()))
+            .set_dictionary_page_offset(dictionary)
             .set_data_page_offset((start + first_data).cast_signed())
             .set_total_compressed_size(size.cast_signed())
             .build()?;
@@ -162,11 +162,11 @@ impl Page<'_> {
 
     /// Returns the page with a body of one block; `None` if it has no more, or does not decompress.
     fn recompressed(&self) -> Option<Vec<u8>> {
-        if !self.may_have_blocks()
-            || self
-                .header
-                .crc
-                .is_some_and(|crc| crc != checksum(self.body))
+        if !self.may_have_blocks() {
+            return None;
+        }
+        if let Some(crc) = self.header.crc
+            && crc != checksum(self.body)
         {
             return None;
         }

@@ -67,7 +67,7 @@ pub struct FooterRules {
     /// True to read the page index, too.
     pub(crate) page_index: bool,
     /// True to accept files with encrypted columns, for their other columns.
-    pub(crate) some_encrypted: bool,
+    pub(crate) accepts_encrypted_columns: bool,
 }
 
 /// The maximum size of a checkpoint page; real pages have a few megabytes.
@@ -166,7 +166,7 @@ impl FooterDecoder {
     fn decode(&mut self, bytes: Vec<Bytes>) -> Result<Option<ParquetMetaData>> {
         let fetched = std::mem::take(&mut self.missing);
         self.encrypted_columns |= check_encoded(&fetched, &bytes, self.length, &self.rules)?;
-        if self.encrypted_columns && !self.rules.some_encrypted {
+        if self.encrypted_columns && !self.rules.accepts_encrypted_columns {
             return Err(encrypted("a column of the Parquet file is"));
         }
         let broken = |cause| self.rules.broken(cause);

@@ -84,9 +84,8 @@ pub(super) fn check_pages<'a>(
             leaf,
             ..LeafPages::default()
         };
-        if chunk
-            .index
-            .is_some_and(|index| !is_consistent(index, column))
+        if let Some(index) = chunk.index
+            && !is_consistent(index, column)
         {
             let message = format!(
                 "the page index of {} contradicts the footer",

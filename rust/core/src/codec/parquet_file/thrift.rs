@@ -193,7 +193,9 @@ fn walk(bytes: &[u8], fields: Fields, visit: &mut Visitor<'_>) -> Option<usize> 
                 let wire_type = header & 0x0F;
                 let known = fields.iter().find(|(number, _)| number == id);
                 let known = known.map(|(_, known)| *known);
-                if known.is_some_and(|known| !known.has_wire_type(wire_type)) {
+                if let Some(known) = known
+                    && !known.has_wire_type(wire_type)
+                {
                     return None;
                 }
                 if matches!(wire_type, 1 | 2) {
@@ -260,7 +262,10 @@ fn value(wire_type: u8, known: Option<Type>, bytes: &mut &[u8]) -> Option<Option
             let is_valid = count == 0
                 || is_element(wire_type)
                     && element.is_none_or(|known| known.has_wire_type(wire_type));
-            return is_valid.then_some(Some(OpenValue::List(wire_type, element, count)));
+            if !is_valid {
+                return None;
+            }
+            return Some(Some(OpenValue::List(wire_type, element, count)));
         }
         11 => {
             let count = varint(bytes)?;
@@ -269,8 +274,10 @@ fn value(wire_type: u8, known: Option<Type>, bytes: &mut &[u8]) -> Option<Option
             }
             let types = byte(bytes)?;
             let (key, value) = (types >> 4, types & 0x0F);
-            return (is_element(key) && is_element(value))
-                .then_some(Some(OpenValue::Map(key, value, count, false)));
+            if !is_element(key) || !is_element(value) {
+                return None;
+            }
+            return Some(Some(OpenValue::Map(key, value, count, false)));
         }
         STRUCT => {
             let fields = match known {

@@ -117,7 +117,7 @@ impl Leaf {
     pub(super) fn finish(mut self) -> Result<ArrayRef, ArrowError> {
         let rows = self.valid.len();
         let nulls = NullBuffer::new(self.valid.finish());
-        let nulls = (nulls.null_count() > 0).then_some(nulls);
+        let nulls = Some(nulls).filter(|nulls| nulls.null_count() > 0);
         fn primitive<T: ArrowPrimitiveType>(
             values: Vec<T::Native>,
             nulls: Option<NullBuffer>,
@@ -253,6 +253,7 @@ fn special_float<'a>(scalar: Scalar<'a>, scratch: &'a mut String) -> Option<Resu
         "NaN" => Some(Ok(f64::NAN)),
         "Infinity" | "+Infinity" | "INF" | "+INF" => Some(Ok(f64::INFINITY)),
         "-Infinity" | "-INF" => Some(Ok(f64::NEG_INFINITY)),
-        digits => (!quoted).then_some(Err(digits)),
+        digits if !quoted => Some(Err(digits)),
+        _ => None,
     }
 }

@@ -34,7 +34,7 @@ pub fn num_records<'a, S: StringArrayType<'a>>(stats: S) -> Int64Array {
     let nulls = NullBuffer::new(valid.finish());
     Int64Array::new(
         ScalarBuffer::from(counts),
-        (nulls.null_count() > 0).then_some(nulls),
+        Some(nulls).filter(|nulls| nulls.null_count() > 0),
     )
 }
 

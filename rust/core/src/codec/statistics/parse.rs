@@ -244,7 +244,7 @@ impl StatsBuilder {
                 } => {
                     let rows = valid.len();
                     let nulls = NullBuffer::new(valid.finish());
-                    let nulls = (nulls.null_count() > 0).then_some(nulls);
+                    let nulls = Some(nulls).filter(|nulls| nulls.null_count() > 0);
                     let take = |child: &Child| built.get_mut(child.node).and_then(Option::take);
                     let arrays = children.fields.iter().filter_map(take).collect();
                     let array = StructArray::try_new_with_length(fields, arrays, nulls, rows)?;

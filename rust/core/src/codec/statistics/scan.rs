@@ -41,7 +41,8 @@ pub(super) fn scalar<'a>(cursor: &mut Cursor<'a>) -> Option<Scalar<'a>> {
         "false" => Some(Scalar::Bool(false)),
         "null" => Some(Scalar::Null),
         "NaN" | "Infinity" | "-Infinity" => Some(Scalar::Number(word)),
-        _ => is_number(word.as_bytes()).then_some(Scalar::Number(word)),
+        _ if is_number(word.as_bytes()) => Some(Scalar::Number(word)),
+        _ => None,
     }
 }
 

@@ -43,7 +43,10 @@ fn map_leaves(
             DataType::Struct(_) if depth >= MAX_SCHEMA_DEPTH => return None,
             DataType::Struct(fields) => {
                 let fields = map_leaves(fields, depth + 1, leaf);
-                (!fields.is_empty()).then_some(DataType::Struct(fields))?
+                if fields.is_empty() {
+                    return None;
+                }
+                DataType::Struct(fields)
             }
             other => leaf(other)?,
         };

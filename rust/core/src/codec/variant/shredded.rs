@@ -62,8 +62,9 @@ impl<'a> Shredded<'a> {
             .as_ref()
             .filter(|typed| typed.array.is_valid(row));
         let Some(typed) = typed else {
-            out.extend_from_slice(untyped.unwrap_or_default());
-            return Ok(untyped.is_some_and(|untyped| !untyped.is_empty()));
+            let untyped = untyped.unwrap_or_default();
+            out.extend_from_slice(untyped);
+            return Ok(!untyped.is_empty());
         };
         match &typed.kind {
             TypedKind::Object(fields) => object(fields, untyped, row, names, out)?,

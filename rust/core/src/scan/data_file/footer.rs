@@ -17,7 +17,7 @@ pub(crate) const RULES: FooterRules = FooterRules {
     code: "data.footer",
     max_rows_per_byte: 1 << 20,
     page_index: false,
-    some_encrypted: true,
+    accepts_encrypted_columns: true,
 };
 const RULES_WITH_PAGES: FooterRules = FooterRules {
     page_index: true,
