@@ -69,8 +69,8 @@ pub(super) fn is_same(real: &Path, file: &File, opened: &Metadata) -> bool {
 /// Returns the real path of the absolute path `full`, if it is outside of the directory `root`.
 pub(super) fn outside_target(root: &str, full: &str) -> Option<PathBuf> {
     let root = fs::canonicalize(&*with_root(root)).ok()?;
-    let real = fs::canonicalize(full).ok()?;
-    (!real.starts_with(root)).then_some(real)
+    let real = fs::canonicalize(full).ok();
+    real.filter(|real| !real.starts_with(root))
 }
 
 /// Returns the location of the directory that a local root is linked to; `None` if it does not exist.

@@ -48,9 +48,8 @@ pub fn check() -> Result<()> {
         return Ok(()); // the thread that waits for this worker calls the hook
     }
     let now = Instant::now();
-    if LAST_CALL
-        .get()
-        .is_some_and(|last| now.duration_since(last) < INTERVAL)
+    if let Some(last) = LAST_CALL.get()
+        && now.duration_since(last) < INTERVAL
     {
         return Ok(());
     }

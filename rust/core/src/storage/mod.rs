@@ -297,10 +297,10 @@ pub fn open_location(
 
 /// Returns `true` if a path is below a directory; every path is below the root, whose name is empty.
 pub(crate) fn is_below(path: &str, directory: &str) -> bool {
-    directory.is_empty()
-        || path
-            .strip_prefix(directory)
-            .is_some_and(|rest| rest.starts_with('/'))
+    match path.strip_prefix(directory) {
+        Some(rest) => directory.is_empty() || rest.starts_with('/'),
+        None => false,
+    }
 }
 
 /// Adds the slash that a root directory (`/`, or `C:/` on Windows) lacks in [`LocalStorage`].

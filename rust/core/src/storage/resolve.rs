@@ -153,7 +153,7 @@ fn below<'p>(path: &'p str, root: &Location) -> Option<&'p str> {
         "" => path,
         root_path => path.strip_prefix(root_path)?.strip_prefix('/')?,
     };
-    (!rest.is_empty()).then_some(rest)
+    Some(rest).filter(|rest| !rest.is_empty())
 }
 
 /// Returns a local root with each `..` resolved.

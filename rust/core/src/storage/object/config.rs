@@ -140,8 +140,9 @@ impl Settings {
         }
         let environment = env::vars_os().filter_map(|(name, value)| {
             let name = name.to_str()?.to_ascii_lowercase();
-            is_known(kind, &name).then_some((name, value.into_string().ok()?))
+            Some((name, value.into_string().ok()?))
         });
+        let environment = environment.filter(|(name, _)| is_known(kind, name));
         let secrets = options.iter().cloned().chain(environment);
         Ok(Self {
             secrets: secrets

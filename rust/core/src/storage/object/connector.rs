@@ -223,8 +223,8 @@ impl Secrets {
 }
 
 fn redirect_within_origin(attempt: Attempt<'_>) -> reqwest::redirect::Action {
-    let from = attempt.previous().first();
-    let is_same_origin = from.is_some_and(|from| from.origin() == attempt.url().origin());
+    let from = attempt.previous().first().map(|from| from.origin());
+    let is_same_origin = from == Some(attempt.url().origin());
     if is_same_origin && attempt.previous().len() <= MAX_REDIRECTS {
         attempt.follow()
     } else {
@@ -291,10 +291,10 @@ impl<C: HttpService> HttpService for RetryAfterClient<C> {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let range = request.headers().get("range");
         let name = format!("{} {} {range:?}", request.method(), request.uri());
-        let (method, query) = (request.method().clone(), request.uri().query());
-        let is_listing =
-            query.is_some_and(|query| query.contains("list-type=") || query.contains("comp=list"));
-        let is_deletion = method == "POST" && query == Some("delete");
+        let method = request.method().clone();
+        let query = request.uri().query().unwrap_or_default();
+        let is_listing = query.contains("list-type=") || query.contains("comp=list");
+        let is_deletion = method == "POST" && query == "delete";
         let deletion = request.body().as_bytes().filter(|_| is_deletion).cloned();
         let until = self.paused().remove(&name);
         if let Some(until) = until {

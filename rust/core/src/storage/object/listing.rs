@@ -113,7 +113,7 @@ impl ObjectStorage {
         let Client { store, pages, .. } = self.client()?;
         let Some(pages) = pages else {
             return self.wait_for(directory, async move {
-                let prefix = (!prefix.as_ref().is_empty()).then_some(prefix);
+                let prefix = Some(prefix).filter(|prefix| !prefix.as_ref().is_empty());
                 store.list(prefix.as_ref()).try_collect().await
             });
         };
@@ -197,7 +197,7 @@ impl ObjectStorage {
             self.wait_for(directory, list_parts(pages, parts))?.objects
         } else {
             self.wait_for(directory, async move {
-                let prefix = (!prefix.as_ref().is_empty()).then_some(prefix);
+                let prefix = Some(prefix).filter(|prefix| !prefix.as_ref().is_empty());
                 match client.store.list_with_delimiter(prefix.as_ref()).await {
                     Ok(listing) => {
                         progress::listed(listing.objects.len());
@@ -269,28 +269,29 @@ async fn list_part(
             page_token: listing.token.take(),
             ..Default::default()
         };
-        let prefix = (!part.base.is_empty()).then_some(part.base.as_str());
+        let prefix = Some(part.base.as_str()).filter(|base| !base.is_empty());
         let page = pages.list_paginated(prefix, options).await?;
         progress::listed(page.result.objects.len());
         let first_object = page.result.objects.first().map(|object| &object.location);
         let first = first_object
             .or(page.result.common_prefixes.first())
             .cloned();
-        if first.is_some() && first == previous_first {
+        if first.is_none() {
+            empty_pages += 1;
+        } else if first == previous_first {
             return Err(endless("the store sent the same page of a listing twice"));
+        } else {
+            empty_pages = 0;
         }
-        empty_pages = if first.is_some() { 0 } else { empty_pages + 1 };
         if empty_pages > MAX_EMPTY_PAGES {
             return Err(endless("the store sent too many empty pages of a listing"));
         }
         previous_first = first;
         listing.objects.extend(page.result.objects);
         listing.directories.extend(page.result.common_prefixes);
-        let is_past = |object: &ObjectMeta| {
-            let key = object.location.as_ref();
-            part.end.as_deref().is_some_and(|end| key >= end)
-        };
-        if listing.objects.last().is_some_and(is_past) {
+        if let (Some(end), Some(last)) = (&part.end, listing.objects.last())
+            && last.location.as_ref() >= end.as_str()
+        {
             break;
         }
         listing.token = page.page_token;

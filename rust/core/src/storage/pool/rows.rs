@@ -141,9 +141,9 @@ impl<U> Queued<U> {
         self.prefetch.as_ref().is_none_or(has)
     }
 
-    /// Returns the ranges to fetch now, of at most `max_bytes` bytes, but at least one if requested; `None`
-    /// if nothing is to be fetched ahead.
-    fn begin(&mut self, max_bytes: usize, at_least_one: bool) -> Option<Prefetch> {
+    /// Returns the ranges to fetch now, of at most `max_bytes` bytes; the first range may have more if it
+    /// `may_exceed` them. `None` if nothing is to be fetched ahead.
+    fn begin(&mut self, max_bytes: usize, may_exceed: bool) -> Option<Prefetch> {
         let Some(prefetch) = &self.prefetch else {
             self.is_started = true;
             return None;
@@ -152,7 +152,7 @@ impl<U> Queued<U> {
         let mut ranges = Vec::new();
         for range in prefetch.ranges.iter().skip(self.started) {
             let bytes = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
-            if bytes > left && !(at_least_one && ranges.is_empty()) {
+            if bytes > left && !(may_exceed && ranges.is_empty()) {
                 break;
             }
             left = left.saturating_sub(bytes);
@@ -258,7 +258,7 @@ impl<W: Work> Shared<W> {
 
     /// Returns the next task and creates its slot; `None` at the end.
     fn take(&self) -> Option<(UnitId, Task<W::Unit>)> {
-        let fetches = self.work.max_requests().is_some();
+        let reads_on_demand = self.work.max_requests().is_none();
         let mut state = self.lock();
         loop {
             if self.is_cancelled() {
@@ -276,7 +276,7 @@ impl<W: Work> Shared<W> {
                     return Some((id, task));
                 }
                 let rest = state.next_file < self.work.files();
-                if rest && !fetches && (state.slots.is_empty() || self.has_room(&state)) {
+                if rest && reads_on_demand && (state.slots.is_empty() || self.has_room(&state)) {
                     let id = (state.next_file, 0);
                     state.next_file += 1;
                     state.slots.entry(id).or_default();
@@ -330,8 +330,7 @@ impl<W: Work> Shared<W> {
             let next_id = next
                 .and_then(|at| state.queue.get(at))
                 .map(|queued| queued.id);
-            let awaited =
-                state.slots.is_empty() || next_id.is_some_and(|id| state.first() == Some(id));
+            let awaited = state.slots.is_empty() || next_id == state.first();
             let (fetched, half) = (self.meter.bytes(), self.limits.bytes / 2);
             // the task that the caller waits for does not delay the tasks after it
             let first = state.slots.first_key_value();

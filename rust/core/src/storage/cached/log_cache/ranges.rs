@@ -85,9 +85,10 @@ impl LogCache {
             let is_whole = ranges.iter().any(|(_, range)| range.is_none());
             let missing = if is_whole {
                 let whole = 0..listed.size;
-                let known = self.find(key, path, listed, &whole);
-                let is_unknown = matches!(known, CachedRange::Unknown) && listed.size > 0;
-                is_unknown.then_some(whole).into_iter().collect()
+                match self.find(key, path, listed, &whole) {
+                    CachedRange::Unknown if listed.size > 0 => vec![whole],
+                    _ => Vec::new(),
+                }
             } else {
                 let ranges = ranges.iter().filter_map(|(_, range)| range.clone());
                 let ranges: Vec<_> = ranges.filter(|range| range.end <= listed.size).collect();
