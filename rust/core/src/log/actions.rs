@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use super::commit::decode_files;
 use super::history;
 use super::listing::{LogListing, VersionedFile};
-use super::segment::{check_contiguous, table_not_found};
+use super::segment::{check_contiguous, missing_table};
 use crate::codec::commit::{
     ActionBatch, ActionDecoder, ActionSelection, FileActions, Positioned, columns_error,
     parse_commit_info,
@@ -94,7 +94,7 @@ impl ActionBatches {
                     format!("those from {start} on are {first} to {last}")
                 }
                 _ if LogListing::read(&*storage, 0)?.latest().is_none() => {
-                    return Err(table_not_found());
+                    return Err(missing_table());
                 }
                 _ => format!("it has none from {start} on"),
             };

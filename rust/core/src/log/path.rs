@@ -58,8 +58,8 @@ pub fn parse(name: &str) -> Option<(u64, LogFileKind)> {
         "crc" => LogFileKind::Checksum,
         _ => {
             if let Some(end) = rest.strip_suffix(".compacted.json") {
-                let end = version_of(end)?;
-                return (end > version).then_some((end, LogFileKind::Compacted { start: version }));
+                let end = version_of(end).filter(|end| *end > version)?;
+                return Some((end, LogFileKind::Compacted { start: version }));
             }
             LogFileKind::Checkpoint(checkpoint(rest.strip_prefix("checkpoint.")?)?)
         }

@@ -96,9 +96,7 @@ impl LogSegment {
             .collect();
         let checkpoint_version = checkpoint.as_ref().map(|checkpoint| checkpoint.version);
         check_contiguous(&commits, begin, version, checkpoint.is_some()).map_err(|error| {
-            let is_expired = listing
-                .earliest_recreatable()
-                .is_some_and(|earliest| version < earliest);
+            let is_expired = Some(version) < listing.earliest_recreatable();
             if version > newest || is_expired {
                 missing_version(listing, target)
             } else {
@@ -288,7 +286,7 @@ pub fn file_timestamps(commits: &[VersionedFile]) -> Vec<(&VersionedFile, i64)> 
 }
 
 /// Returns the error for a log without a version.
-pub fn table_not_found() -> Error {
+pub fn missing_table() -> Error {
     Error::new(
         ErrorKind::TableNotFound,
         "table.not_found",
@@ -298,7 +296,7 @@ pub fn table_not_found() -> Error {
 
 fn missing_version(listing: &LogListing, target: Option<u64>) -> Error {
     let (Some(version), Some(latest)) = (target, listing.latest()) else {
-        return table_not_found();
+        return missing_table();
     };
     let range = listing.earliest_recreatable().map_or_else(
         || format!("the newest version is {latest}"),

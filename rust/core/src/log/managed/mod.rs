@@ -104,7 +104,7 @@ impl ManagedLog {
     /// storage errors.
     pub fn publish(&self, last: u64) -> Result<()> {
         let state = self.state()?;
-        let is_published = |version: u64| state.published.is_some_and(|newest| version <= newest);
+        let is_published = |version: u64| state.published >= Some(version);
         if state.max_version.is_none_or(|max| last > max) || is_published(last) {
             return Ok(());
         }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::error::Result;
 use crate::log::LogListing;
 use crate::log::path::SIDECAR_DIRECTORY;
-use crate::log::segment::table_not_found;
+use crate::log::segment::missing_table;
 use crate::replay::Source;
 use crate::scan::Split;
 use crate::snapshot::load::load;
@@ -75,7 +75,7 @@ pub fn verify(source: &Source, data_files: bool, rows: bool) -> Result<Verificat
     let Some(newest) = listing.latest() else {
         return Err(load(source, None, false)
             .err()
-            .unwrap_or_else(table_not_found));
+            .unwrap_or_else(missing_table));
     };
     for warning in &listing.warnings {
         findings.warning(warning);
