@@ -118,9 +118,11 @@ fn sides_of(expr: &Expr, side_of: SideOf<'_>, sides: &mut Vec<Side>) -> bool {
     match expr {
         Expr::Identifier(_) | Expr::CompoundIdentifier(_) => {
             let first = names_of(expr).first();
-            let side = first.and_then(|first| side_of(&first.value));
-            sides.extend(side.map(|(side, _)| side));
-            side.is_some()
+            let Some((side, _)) = first.and_then(|first| side_of(&first.value)) else {
+                return false;
+            };
+            sides.push(side);
+            true
         }
         Expr::Value(_) | Expr::TypedString(_) => true,
         Expr::Nested(inner) => all(&[inner]),

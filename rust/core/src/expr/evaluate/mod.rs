@@ -378,9 +378,11 @@ fn as_booleans(values: &ArrayRef) -> Result<BooleanArray> {
 pub(super) fn spread(values: &dyn Array, mask: &BooleanArray) -> Result<ArrayRef> {
     let mut next = 0;
     let indexes = mask.iter().map(|is_set| {
-        let position = (is_set == Some(true)).then_some(next);
-        next += u32::from(position.is_some());
-        position
+        if is_set != Some(true) {
+            return None;
+        }
+        next += 1;
+        Some(next - 1)
     });
     take(values, &indexes.collect::<UInt32Array>(), None).map_err(failed)
 }

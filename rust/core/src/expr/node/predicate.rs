@@ -128,10 +128,9 @@ impl Predicate {
     /// Returns the predicate that a column is between two values, both inclusive. `None` for types without
     /// literals, and for nulls.
     pub(crate) fn between(column: &str, bounds: &[ArrayRef; 2]) -> Option<Self> {
-        let [least, greatest] = bounds.each_ref().map(|bound| {
-            let literal = Literal::of(bound)?;
-            (literal != Literal::Null).then_some(literal)
-        });
+        let [least, greatest] = bounds
+            .each_ref()
+            .map(|bound| Literal::of(bound).filter(|literal| *literal != Literal::Null));
         let least = Self::compare(column, Op::GtEq, least?);
         Some(least.and(Self::compare(column, Op::LtEq, greatest?)))
     }

@@ -165,7 +165,8 @@ impl Printer {
             op: inner,
             right,
         } = first
-            && level(inner).is_some_and(|inner| Some(inner) == level(op))
+            && let Some(inner_level) = level(inner)
+            && level(op) == Some(inner_level)
             && let Some(written) = operator(inner)
         {
             chain.push((written, right));

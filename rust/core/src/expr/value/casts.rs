@@ -38,9 +38,9 @@ pub(in crate::expr) fn boolean(text: &str) -> Option<bool> {
 /// Parses a decimal number, and rounds it to this scale, half away from zero; `None` if it exceeds the
 /// precision.
 pub(in crate::expr) fn decimal(text: &str, precision: u8, scale: u8) -> Option<Decimal> {
-    let value = Decimal::with_scale(trimmed(text), scale, ExcessDigits::Round)?;
     let limit = 10_u128.checked_pow(u32::from(precision))?;
-    (value.unscaled().unsigned_abs() < limit).then_some(value)
+    Decimal::with_scale(trimmed(text), scale, ExcessDigits::Round)
+        .filter(|value| value.unscaled().unsigned_abs() < limit)
 }
 
 /// Parses a date as Spark's cast does: `2026-01-31`, `2026-1-31`, `2026-01`, `2026`; a full date may be followed

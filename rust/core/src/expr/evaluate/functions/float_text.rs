@@ -47,8 +47,8 @@ where
     T: Copy + FromStr + Into<f64> + LowerExp + PartialEq,
 {
     let (two_digits, shortest) = (format!("{number:.1e}"), format!("{number:e}"));
-    let has_one_digit = !shortest.contains('.');
-    let uses_two_digits = has_one_digit && two_digits.parse().ok() == Some(number);
+    let is_single_digit = !shortest.contains('.');
+    let uses_two_digits = is_single_digit && two_digits.parse().ok() == Some(number);
     with_digits(
         number.into(),
         if uses_two_digits {

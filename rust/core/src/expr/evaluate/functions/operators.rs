@@ -103,9 +103,7 @@ pub(in crate::expr) fn always_fits(from: &DataType, to: &DataType) -> bool {
         (T::Null, _) => true,
         (from, T::Utf8) => from.is_numeric() || from.is_temporal() || matches!(from, T::Boolean),
         (T::Decimal128(..), T::Float64) => true,
-        (from, to) => rank(from)
-            .zip(rank(to))
-            .is_some_and(|(from, to)| from <= to),
+        (from, to) => matches!((rank(from), rank(to)), (Some(from), Some(to)) if from <= to),
     }
 }
 

@@ -113,7 +113,10 @@ impl<'a> ConditionParser<'a> {
         let mut conditions = IS_CONDITIONS.into_iter();
         let (_, condition) = conditions.find(|(word, _)| is_word(self.tokens.get(last), word))?;
         let end = last + 1;
-        self.ends_at(end).then_some(IsSuffix {
+        if !self.ends_at(end) {
+            return None;
+        }
+        Some(IsSuffix {
             condition,
             negated,
             end,
