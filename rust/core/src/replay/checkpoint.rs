@@ -180,7 +180,7 @@ impl Checkpoint {
                 .for_each(|(live, passed)| *live &= passed);
         }
         let mut chosen = live.iter();
-        keys.retain(|_| chosen.next().is_some_and(|live| *live));
+        keys.retain(|_| chosen.next() == Some(&true));
         let rows = filter_rows(&actions.rows, &live.into())?;
         let rows = selection.columns.of(&rows).map_err(located)?;
         Ok(Some(KeyedRows { rows, keys }))

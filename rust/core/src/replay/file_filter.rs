@@ -71,8 +71,7 @@ impl FileFilter {
             let (Some(name), Some(leaf)) = (path.first(), fields.last()) else {
                 continue;
             };
-            let is_partition = |field: &&StructField| partition_columns.contains(&field.name);
-            let partition = path.len() == 1 && fields.first().is_some_and(is_partition);
+            let partition = path.len() == 1 && partition_columns.contains(&leaf.name);
             if partition {
                 check_partition_column(leaf)?;
                 let field = Field::new(name, column.data_type.clone(), true);

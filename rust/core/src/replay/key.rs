@@ -275,7 +275,10 @@ fn normalized(path: &str) -> String {
         .split('/')
         .filter(|segment| !matches!(*segment, "" | "."))
     {
-        if segment == ".." && segments.last().is_some_and(|last| *last != "..") {
+        if segment == ".."
+            && let Some(last) = segments.last()
+            && *last != ".."
+        {
             segments.pop();
         } else {
             segments.push(segment);

@@ -104,8 +104,9 @@ impl<'a> ActionStack<'a> {
     }
 
     fn live_keys(&self) -> Vec<FileActionKey> {
-        let live = |(row, key): (usize, &FileActionKey)| self.live.get_bit(row).then_some(*key);
-        self.keys.iter().enumerate().filter_map(live).collect()
+        let keys = self.keys.iter().enumerate();
+        let live = keys.filter(|(row, _)| self.live.get_bit(*row));
+        live.map(|(_, key)| *key).collect()
     }
 
     fn finish(mut self) -> Result<Option<RecordBatch>> {

@@ -159,10 +159,11 @@ fn rounded(files: &RecordBatch, known: &FileFilter, bounds: &Bounds) -> Result<O
         let strings = written
             .as_ref()
             .and_then(|strings| strings.as_string_opt::<i64>());
-        let is_exact = |row| {
-            let text =
-                strings.and_then(|strings| strings.is_valid(row).then(|| strings.value(row)));
-            text.is_some_and(|text| is_exact_decimal(text, values.scale()))
+        let is_exact = |row| match strings {
+            Some(strings) if strings.is_valid(row) => {
+                is_exact_decimal(strings.value(row), values.scale())
+            }
+            _ => false,
         };
         let may_be_rounded = |row: &usize| {
             values.is_valid(*row) && max_rounding_error(values.value(*row)) != 0 && !is_exact(*row)

@@ -75,13 +75,12 @@ impl Snapshot {
         source: &Source,
         request: &LiveRequest,
     ) -> Result<Option<Vec<RecordBatch>>> {
-        let Some(filter) = request
-            .filter
-            .as_ref()
-            .filter(|_| self.cached_files(&FileColumns::default()).is_some())
-        else {
+        let Some(filter) = &request.filter else {
             return Ok(None);
         };
+        if self.cached_files(&FileColumns::default()).is_none() {
+            return Ok(None);
+        }
         let columns = request.columns.sources().merged(filter.columns());
         let files = self.active_files(source, &columns)?;
         let filtered = |rows: &RecordBatch| select_rows(rows, filter.may_match(rows)?);
@@ -240,7 +239,7 @@ impl Snapshot {
         let cutoff = now().saturating_sub(retention);
         Ok(all
             .into_iter()
-            .filter(|txn| txn.last_updated.is_some_and(|updated| updated > cutoff))
+            .filter(|txn| txn.last_updated > Some(cutoff))
             .collect())
     }
 

@@ -109,7 +109,7 @@ fn read_hint_and_listing(
     let hinted = hint.version();
     let usable = hinted.filter(|version| target.is_none_or(|target| *version <= target));
     let from = usable.map_or(0, |version| version.saturating_sub(LOOK_BACK));
-    let checkpoint = hint.checkpoint().filter(|_| usable.is_some());
+    let checkpoint = usable.and_then(|_| hint.checkpoint());
     let head = checkpoint.and_then(|checkpoint| fetch_head(source, &checkpoint));
     let listing = match pending {
         Some((begin, listing)) if begin == from => {
@@ -405,9 +405,10 @@ fn in_commit_timestamp(
     if !definition.in_commit_timestamps_at(segment.version) {
         return Ok(None);
     }
-    let checksummed = checksum.and_then(|checksum| checksum.values.in_commit_timestamp);
-    if checksummed.is_some() {
-        return Ok(checksummed);
+    if let Some(checksum) = checksum
+        && let Some(timestamp) = checksum.values.in_commit_timestamp
+    {
+        return Ok(Some(timestamp));
     }
     let Some(commit) = &segment.last_commit else {
         return Ok(None);

@@ -102,13 +102,13 @@ impl Snapshot {
             // nothing that was read from the broken file is used, not even its protocol and metadata
             let state = read_state(source, &next).ok();
             let definition = &self.0.definition;
-            let differs = state.as_ref().is_some_and(|state| {
+            if let Some(state) = &state {
                 let protocol = state.protocol.as_ref();
-                protocol.is_none_or(|protocol| !protocol.is_equivalent(&definition.protocol))
+                if protocol.is_none_or(|protocol| !protocol.is_equivalent(&definition.protocol))
                     || state.metadata.as_ref() != Some(&definition.metadata)
-            });
-            if differs {
-                return Err(first);
+                {
+                    return Err(first);
+                }
             }
             first_error = Some(first);
             self.warn(warning)?;

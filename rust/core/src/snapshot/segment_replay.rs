@@ -93,8 +93,8 @@ impl LiveRequest {
         };
         let passed = filter.may_match(&filter.columns().of(rows)?)?;
         let keys = keys.into_iter().zip(&passed);
-        let keys = keys.filter_map(|(key, passed)| passed.then_some(key));
-        let keys = keys.collect();
+        let keys = keys.filter(|(_, passed)| *passed);
+        let keys = keys.map(|(key, _)| key).collect();
         let columns = self.columns.of(&select_rows(rows, passed.clone())?)?;
         let rows = without_data_change(columns)?;
         Ok(KeyedRows { rows, keys })

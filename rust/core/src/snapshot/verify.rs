@@ -163,7 +163,7 @@ impl Snapshot {
 
     fn keeps_stats(&self) -> bool {
         let property = self.metadata().configuration.get(STATS_AS_JSON);
-        !property.is_some_and(|value| value.eq_ignore_ascii_case("false"))
+        property.is_none_or(|value| !value.eq_ignore_ascii_case("false"))
     }
 }
 

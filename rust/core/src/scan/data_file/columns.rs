@@ -67,8 +67,9 @@ fn repeat(value: &ArrayRef, rows: usize) -> Result<ArrayRef, ArrowError> {
         return Ok(arrow_array::new_null_array(value.data_type(), rows));
     }
     let fits = |length: usize| {
-        let bytes = length.checked_mul(rows);
-        if bytes.is_some_and(|bytes| i32::try_from(bytes).is_ok()) {
+        if let Some(bytes) = length.checked_mul(rows)
+            && i32::try_from(bytes).is_ok()
+        {
             return Ok(());
         }
         let message = format!("a value of {length} bytes is too long to repeat it {rows} times");

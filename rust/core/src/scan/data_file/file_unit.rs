@@ -96,8 +96,10 @@ impl FileUnit {
             let mut fetched = FetchedBytes::new(file.bytes.length());
             let live = file.live_rows(&self.unit, &mut fetched)?;
             self.live_rows = Some((live, fetched));
-            let is_pending = |prefetch: Prefetch| !prefetch.bytes.has(&prefetch.ranges);
-            if file.filter_pass.is_some() && self.prefetch().is_some_and(is_pending) {
+            if file.filter_pass.is_some()
+                && let Some(prefetch) = self.prefetch()
+                && !prefetch.bytes.has(&prefetch.ranges)
+            {
                 return Ok(Some(self));
             }
             return self.read(emit);

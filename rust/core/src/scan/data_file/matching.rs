@@ -84,11 +84,9 @@ impl<'a> ColumnMatcher<'a> {
                     .iter()
                     .enumerate()
                     .filter(|(_, node)| node.id == Some(id));
-                let first = with_id.next().map(|(at, _)| at);
-                if with_id.next().is_some() {
-                    Some(NameMatch::Ambiguous)
-                } else {
-                    first.map(NameMatch::Unique)
+                match (with_id.next(), with_id.next()) {
+                    (_, Some(_)) => Some(NameMatch::Ambiguous),
+                    (first, None) => first.map(|(at, _)| NameMatch::Unique(at)),
                 }
             }
             None => {
@@ -286,8 +284,8 @@ pub(super) fn project_positions(part: &mut Origin, siblings: &[FileNode], select
         return;
     };
     let is_read = |node: &FileNode| {
-        let leaves = selected.get(node.leaves.clone());
-        leaves.is_some_and(|leaves| leaves.contains(&true))
+        let leaves = selected.get(node.leaves.clone()).unwrap_or_default();
+        leaves.contains(&true)
     };
     let Some(node) = siblings.get(*at) else {
         return;

@@ -131,7 +131,8 @@ impl OpenFile {
         let leaves: Vec<usize> = selected
             .iter()
             .enumerate()
-            .filter_map(|(leaf, selected)| selected.then_some(leaf))
+            .filter(|(_, selected)| **selected)
+            .map(|(leaf, _)| leaf)
             .collect();
         let first_rows = first_rows(metadata);
         let all_rows = first_rows.last().copied().unwrap_or_default();

@@ -231,16 +231,18 @@ impl ReadPlan {
 
     /// Returns `true` if the predicate uses columns in the files.
     pub(super) fn filters_data(&self) -> bool {
+        let Some(filter) = self.filter() else {
+            return false;
+        };
+        let names: Vec<_> = filter
+            .columns()
+            .iter()
+            .filter_map(|column| column.path.first())
+            .collect();
         let mut columns = self.columns().iter();
-        self.filter().is_some_and(|filter| {
-            let names: Vec<_> = filter
-                .columns()
-                .iter()
-                .filter_map(|column| column.path.first())
-                .collect();
-            columns
-                .any(|column| matches!(column, OutputColumn::Data(field) if names.contains(&&field.name)))
-        })
+        columns.any(
+            |column| matches!(column, OutputColumn::Data(field) if names.contains(&&field.name)),
+        )
     }
 
     pub(super) fn batch_rows(&self) -> Option<usize> {

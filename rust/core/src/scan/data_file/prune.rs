@@ -239,7 +239,10 @@ impl<'a> Pages<'a> {
             .collect();
         cuts.sort_unstable();
         cuts.dedup();
-        (cuts.len() > 2).then_some(Self {
+        if cuts.len() <= 2 {
+            return None;
+        }
+        Some(Self {
             index,
             group,
             cuts,
