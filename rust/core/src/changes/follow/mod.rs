@@ -131,10 +131,8 @@ impl Follow {
         let resolved = Arc::new(definition.resolve()?);
         resolved.check_key(&options.key)?;
         let offset = first_offset(source, &initial, &options.start)?;
-        if options
-            .until
-            .as_ref()
-            .is_some_and(|until| until.table_id != offset.table_id)
+        if let Some(until) = &options.until
+            && until.table_id != offset.table_id
         {
             let message = "the stream cannot end at this offset: it belongs to another table, or the table \
                 was replaced";

@@ -145,7 +145,7 @@ impl ShareReader<'_> {
         };
         let map = move |index, piece: &Piece, batch| {
             let rows = identities.of(index, piece, &batch)?;
-            Ok((rows.num_rows() > 0).then_some(rows))
+            Ok(Some(rows).filter(|rows| rows.num_rows() > 0))
         };
         Ok(read_pieces(
             self.source,
@@ -243,7 +243,8 @@ impl Identities {
         };
         let selected: Option<Vec<usize>> = (self.share.count > 1).then(|| {
             let rows = identity.iter().enumerate();
-            rows.filter_map(|(row, identity)| self.share.has(*identity).then_some(row))
+            rows.filter(|(_, identity)| self.share.has(**identity))
+                .map(|(row, _)| row)
                 .collect()
         });
         let selected = selected.as_deref();

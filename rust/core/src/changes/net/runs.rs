@@ -67,7 +67,7 @@ pub(super) fn read(
         |_| Purpose::RowIds,
         move |index, _, batch| {
             let runs = runs(share, u32::try_from(index).unwrap_or(u32::MAX), &batch)?;
-            Ok((!runs.is_empty()).then_some(runs))
+            Ok(Some(runs).filter(|runs| !runs.is_empty()))
         },
     );
     for batch in batches {

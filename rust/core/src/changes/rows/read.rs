@@ -72,7 +72,7 @@ pub(in crate::changes) fn changed_rows(
             _ => batch,
         };
         let rows = add_change_columns(&definition, &piece.labels, &batch)?;
-        Ok((rows.num_rows() > 0).then_some(rows))
+        Ok(Some(rows).filter(|rows| rows.num_rows() > 0))
     })
 }
 
@@ -99,8 +99,10 @@ where
 
     fn file(&self, number: usize) -> Option<(&str, i64)> {
         let piece = self.pieces.get(number)?;
-        let is_unread = !matches!(piece.rows, PieceRows::Read(_));
-        is_unread.then_some((&*piece.file.path, piece.file.size))
+        match piece.rows {
+            PieceRows::Read(_) => None,
+            _ => Some((&piece.file.path, piece.file.size)),
+        }
     }
 
     fn open(

@@ -231,7 +231,7 @@ impl Split {
         }
         self.tasks
             .retain(|task| !matches!(task, Task::Pieces(pieces) if pieces.is_empty()));
-        let rest = (!self.tasks.is_empty()).then_some(self);
+        let rest = Some(self).filter(|rest| !rest.tasks.is_empty());
         (whole, rest)
     }
 

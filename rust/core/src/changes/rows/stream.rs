@@ -39,14 +39,14 @@ pub struct ChangeRows {
 
 impl ChangeRows {
     pub(in crate::changes) fn of_changes(changes: &Changes) -> Result<Self> {
-        let tasks: Tasks = if changes.net().is_some() {
+        let tasks: Tasks = if changes.net().is_none() {
+            let commits = DerivedCommits::new(changes)?;
+            Box::new(commits.map(|derived| derived.map(|derived| Task::of(derived.rows))))
+        } else {
             let changes = changes.clone();
             Box::new(std::iter::once_with(move || {
                 NetPlan::new(&changes).map(|plan| Task::Net(Arc::new(plan), Share::ALL))
             }))
-        } else {
-            let commits = DerivedCommits::new(changes)?;
-            Box::new(commits.map(|derived| derived.map(|derived| Task::of(derived.rows))))
         };
         Ok(Self::new(
             &changes.source,

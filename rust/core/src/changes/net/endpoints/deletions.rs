@@ -33,8 +33,8 @@ pub(super) fn removals(
             continue;
         };
         let version = |step: usize| {
-            let step = steps.get(step)?;
-            (!step.moved).then_some(step.version)
+            let step = steps.get(step).filter(|step| !step.moved)?;
+            Some(step.version)
         };
         if steps.len() == 1 {
             removals.extend(runs.iter().map(|run| (*run, version(0))));

@@ -140,7 +140,7 @@ fn removals_within(
     };
     read(rows, removed_within.to_vec(), &mut take)?;
     removals.sort_unstable();
-    Ok((!full).then_some(removals))
+    Ok(if full { None } else { Some(removals) })
 }
 
 /// Compares the values of the pairs, and labels those that changed.

@@ -197,9 +197,8 @@ fn append(pending: &mut Vec<RowEvent>, batch: &RecordBatch) -> Result<()> {
             values,
             commit: commit.cast_unsigned(),
         };
-        if pending
-            .last()
-            .is_some_and(|last| halves(last.row.identity) > halves(identity))
+        if let Some(last) = pending.last()
+            && halves(last.row.identity) > halves(identity)
         {
             return Err(shuffle_error("its events are not sorted by row"));
         }
