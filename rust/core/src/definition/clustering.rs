@@ -215,6 +215,6 @@ fn has_statistics(metadata: &Metadata, leaves: &[Vec<String>], column: &[String]
         .property("delta.dataSkippingNumIndexedCols")
         .and_then(|text| text.trim().parse::<i64>().ok())
         .unwrap_or(DEFAULT_INDEXED_COLUMNS);
-    let index = leaves.iter().position(|leaf| leaf == column);
-    first < 0 || index.is_some_and(|index| i64::try_from(index).is_ok_and(|index| index < first))
+    let count = usize::try_from(first).unwrap_or(usize::MAX);
+    first < 0 || leaves.iter().take(count).any(|leaf| leaf == column)
 }

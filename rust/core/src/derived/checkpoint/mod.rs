@@ -54,8 +54,8 @@ pub enum CheckpointLayout {
 impl CheckpointLayout {
     /// Returns the layout set by the table properties.
     pub fn of(snapshot: &Snapshot) -> Self {
-        let policy_property = snapshot.metadata().property("delta.checkpointPolicy");
-        let v2 = policy_property.is_some_and(|policy| policy.eq_ignore_ascii_case("v2"));
+        let policy = snapshot.metadata().property("delta.checkpointPolicy");
+        let v2 = policy.unwrap_or_default().eq_ignore_ascii_case("v2");
         if v2 && snapshot.protocol().is_supported("v2Checkpoint") {
             Self::V2
         } else {

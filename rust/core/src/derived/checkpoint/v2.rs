@@ -200,7 +200,7 @@ impl PendingSidecar {
     fn finish(&mut self) -> Option<SidecarRows> {
         self.rows = 0;
         let parts = std::mem::take(&mut self.parts);
-        (!parts.is_empty()).then_some(parts)
+        Some(parts).filter(|parts| !parts.is_empty())
     }
 }
 

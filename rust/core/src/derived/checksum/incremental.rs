@@ -95,7 +95,7 @@ fn next_checksum(
         }
         if let Some(retention) = properties.set_transaction_retention {
             let cutoff = now().saturating_sub(retention);
-            known.retain(|txn| txn.last_updated.is_some_and(|updated| updated > cutoff));
+            known.retain(|txn| txn.last_updated > Some(cutoff));
         }
         known.sort_by(|left, right| left.app_id.cmp(&right.app_id));
     }
@@ -156,11 +156,11 @@ fn totals(
         all: None,
     };
     let operation = commit.info.get("operation").and_then(Value::as_str);
-    let is_trusted = operation.is_some_and(|operation| !OPAQUE.contains(&operation));
+    let is_opaque = operation.is_none_or(|operation| OPAQUE.contains(&operation));
     // a rewrite removes its source files; without removes, live files are added again
     let adds_live_files =
         commit.removes.is_empty() && commit.adds.iter().any(|file| !file.data_change);
-    if !is_trusted || adds_live_files {
+    if is_opaque || adds_live_files {
         return Ok(None);
     }
     for file in &commit.removes {

@@ -201,7 +201,9 @@ impl Totals {
         if let Some(all) = &mut self.all {
             all.push(file);
         }
-        if self.all.as_ref().is_some_and(|all| all.len() > MAX_FILES) {
+        if let Some(all) = &self.all
+            && all.len() > MAX_FILES
+        {
             self.all = None;
         }
     }
@@ -210,7 +212,7 @@ impl Totals {
     fn add_size(&mut self, size: u64, deleted: Option<u64>) {
         // a log may contain arbitrary numbers: sums saturate
         let plus = |sum: u64, value: u64| Some(sum.saturating_add(value));
-        let _always_some = self.change(size, deleted, plus);
+        let _cannot_overflow = self.change(size, deleted, plus);
     }
 
     /// Removes a live file; `None` if a total would be negative.
