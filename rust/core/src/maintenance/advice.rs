@@ -173,10 +173,10 @@ impl Storage for Overlay {
         let mut files = self.base.list(directory, from)?;
         let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         for (path, bytes) in written.iter() {
-            let is_inside = path
-                .rsplit_once('/')
-                .is_some_and(|(above, name)| above == directory && name >= from);
-            if is_inside {
+            if let Some((above, name)) = path.rsplit_once('/')
+                && above == directory
+                && name >= from
+            {
                 files.retain(|file| file.path != *path);
                 files.push(meta(path, bytes));
             }

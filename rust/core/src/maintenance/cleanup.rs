@@ -294,9 +294,11 @@ fn why_incomplete(
         rows?;
     }
     state.transactions(source)?;
-    // a version is loaded from an older checkpoint if this one cannot be read
-    let is_used = state.segment().checkpoint.as_ref() == Some(checkpoint);
-    Ok((!is_used).then_some("it cannot be read"))
+    match &state.segment().checkpoint {
+        Some(used) if used == checkpoint => Ok(None),
+        // a version is loaded from an older checkpoint if this one cannot be read
+        _ => Ok(Some("it cannot be read")),
+    }
 }
 
 /// Returns `true` if the feature `checkpointProtection` allows the removal of these versions: either all

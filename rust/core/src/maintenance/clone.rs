@@ -112,12 +112,9 @@ pub fn plan(
             size: copy.size,
             written: started,
         }));
-    let copied: u64 = plan.copies.iter().filter_map(|copy| copy.size).sum();
-    let data_files = plan
-        .copies
-        .iter()
-        .filter(|copy| copy.size.is_some())
-        .count();
+    let sizes = plan.copies.iter().filter_map(|copy| copy.size);
+    let data_files = sizes.clone().count();
+    let copied: u64 = sizes.sum();
     plan.metrics = [
         ("sourceTableSize", size.to_string()),
         ("sourceNumOfFiles", files.to_string()),
@@ -329,7 +326,9 @@ impl<'a> Copies<'a> {
             return needed.from == from;
         }
         if let Some(existing) = self.existing.get(to) {
-            if size.is_some_and(|size| size != existing.size) {
+            if let Some(size) = size
+                && size != existing.size
+            {
                 return false;
             }
             let file = StagedFile {

@@ -60,11 +60,8 @@ impl Traces {
             .retain(|instance| instance.version <= newest);
         let last = if feature == PROTECTION {
             let protected = protected_before(snapshot.metadata());
-            let is_protected = |first| first < protected;
-            listing
-                .earliest()
-                .is_some_and(is_protected)
-                .then(|| protected - 1)
+            let first = listing.earliest().filter(|first| *first < protected);
+            first.map(|_| protected - 1)
         } else {
             let commit = last_commit(source, &listing.commits, feature)?;
             commit.max(last_v2_checkpoint(source, &listing.checkpoints, feature)?)
@@ -194,12 +191,10 @@ fn in_metadata(feature: &str, metadata: &Metadata) -> Result<bool> {
             let schema = StructType::parse(&metadata.schema_string)?;
             has_type_changes(&schema)
         }
-        "deletionVectors" | "columnMapping" | "v2Checkpoint" => {
-            let is_required = |feature: &crate::spec::features::TableFeature| {
-                feature.is_required_by(metadata, &StructType::default())
-            };
-            find_feature(feature).is_some_and(is_required)
-        }
+        "deletionVectors" | "columnMapping" | "v2Checkpoint" => match find_feature(feature) {
+            Some(feature) => feature.is_required_by(metadata, &StructType::default()),
+            None => false,
+        },
         _ => false,
     })
 }

@@ -72,7 +72,7 @@ impl Conversion {
         let name = path.rsplit('/').next().unwrap_or_default();
         let column = name.split_once('=').map(|(column, _)| column);
         !name.starts_with(['_', '.'])
-            || column.is_some_and(|column| self.partition_schema.field(column).is_some())
+            || column.is_some_and(|column| self.partition_schema.contains(column))
     }
 
     /// Refuses files whose directories do not match the partition columns.

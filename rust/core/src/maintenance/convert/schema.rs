@@ -44,7 +44,7 @@ impl MergedSchema {
             fields.push(partitions.field(&field.name).unwrap_or(field).clone());
         }
         for field in partitions.fields() {
-            if self.0.field(&field.name).is_none() {
+            if !self.0.contains(&field.name) {
                 fields.push(field.clone());
             }
         }
@@ -63,7 +63,7 @@ fn merged(left: &StructType, right: &StructType, above: &str) -> Result<StructTy
         fields.push(field);
     }
     for field in right.fields() {
-        if left.field(&field.name).is_none() {
+        if !left.contains(&field.name) {
             fields.push(field.clone());
         }
     }

@@ -27,8 +27,10 @@ const MAX_PARTITIONS: usize = 128;
 /// Returns `true` if the table properties enable auto compaction.
 pub fn is_auto_compacted(metadata: &Metadata) -> bool {
     let has_value = |key: &str, values: &[&str]| {
-        let property = metadata.property(key).map(str::trim);
-        property.is_some_and(|text| values.iter().any(|value| value.eq_ignore_ascii_case(text)))
+        let property = metadata.property(key).unwrap_or_default().trim();
+        values
+            .iter()
+            .any(|value| value.eq_ignore_ascii_case(property))
     };
     has_value("delta.autoOptimize", &["true"])
         || has_value(

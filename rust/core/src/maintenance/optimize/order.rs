@@ -271,7 +271,9 @@ fn ranks(
         low
     };
     for row in 0..column.len() {
-        if nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
+        if let Some(nulls) = &nulls
+            && nulls.is_null(row)
+        {
             emit(None);
             continue;
         }

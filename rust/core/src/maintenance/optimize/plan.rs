@@ -170,14 +170,16 @@ fn check(request: &Request, clustered: Option<&[Vec<String>]>) -> Result<()> {
             "target_file_size is 0: pass at least one byte",
         );
     }
-    if clustered.is_some() && request.condition.is_some() {
-        let message = "a clustered table has no partitions: omit the condition";
-        return refused("optimize.clustered", message);
-    }
-    if clustered.is_some() && !request.z_order_by.is_empty() {
-        let message =
-            "the table is clustered, so its clustering columns order the rows: omit z_order_by";
-        return refused("optimize.clustered", message);
+    if clustered.is_some() {
+        if request.condition.is_some() {
+            let message = "a clustered table has no partitions: omit the condition";
+            return refused("optimize.clustered", message);
+        }
+        if !request.z_order_by.is_empty() {
+            let message =
+                "the table is clustered, so its clustering columns order the rows: omit z_order_by";
+            return refused("optimize.clustered", message);
+        }
     }
     if request.purge && !request.z_order_by.is_empty() {
         let message = "a purge keeps the order of rows: omit z_order_by";

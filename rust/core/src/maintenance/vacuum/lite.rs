@@ -67,8 +67,8 @@ pub(super) fn candidates(
     let listing = commits(source, snapshot)?;
     let earliest = listing.commits.first().map_or(0, |commit| commit.version);
     let done = recorded_version(source)?;
-    let reached = done.is_some_and(|done| done.saturating_add(1) >= earliest);
-    if earliest != 0 && !reached {
+    let is_behind = done.is_none_or(|done| done.saturating_add(1) < earliest);
+    if earliest != 0 && is_behind {
         let message = format!(
             "the log starts at version {earliest} and no longer has earlier removals: run a full vacuum \
              (lite=False)"

@@ -212,10 +212,11 @@ impl VisibleNames {
         let names = columns.iter().chain(&physical);
         let formats = snapshot
             .metadata()
-            .property("delta.universalFormat.enabledFormats");
+            .property("delta.universalFormat.enabledFormats")
+            .unwrap_or_default();
         Ok(Self {
             partitions: names.map(|name| format!("{name}=")).collect(),
-            iceberg: formats.is_some_and(|formats| formats.contains("iceberg")),
+            iceberg: formats.contains("iceberg"),
         })
     }
 

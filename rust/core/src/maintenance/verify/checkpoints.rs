@@ -104,11 +104,11 @@ pub(super) fn read(
             message,
         );
     }
-    for (exists, kind) in [
-        (state.log.protocol.is_some(), "protocol"),
-        (state.log.metadata.is_some(), "metaData"),
+    for (is_missing, kind) in [
+        (state.log.protocol.is_none(), "protocol"),
+        (state.log.metadata.is_none(), "metaData"),
     ] {
-        if !exists {
+        if is_missing {
             let message = format!("the checkpoint has no {kind} action");
             findings.add(Severity::Error, "checkpoint.mismatch", location, message);
         }

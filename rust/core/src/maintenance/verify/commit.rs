@@ -31,11 +31,11 @@ pub(super) fn apply(
     check_duplicates(commit, &mut report);
     state.log.apply(&commit.actions);
     if file.version == 0 {
-        for (exists, code, kind) in [
-            (state.log.protocol.is_some(), "log.no_protocol", "protocol"),
-            (state.log.metadata.is_some(), "log.no_metadata", "metaData"),
+        for (is_missing, code, kind) in [
+            (state.log.protocol.is_none(), "log.no_protocol", "protocol"),
+            (state.log.metadata.is_none(), "log.no_metadata", "metaData"),
         ] {
-            if !exists {
+            if is_missing {
                 report(code, format!("the first commit has no {kind} action"));
             }
         }
@@ -73,9 +73,8 @@ fn check_duplicates(commit: &WholeCommit, report: &mut impl FnMut(&'static str, 
     }
     let mut applications: BTreeMap<&str, i64> = BTreeMap::new();
     for (_, txn) in &actions.transactions {
-        if applications
-            .insert(&txn.app_id, txn.version)
-            .is_some_and(|before| before != txn.version)
+        if let Some(before) = applications.insert(&txn.app_id, txn.version)
+            && before != txn.version
         {
             report(
                 DUPLICATE,
@@ -223,6 +222,8 @@ fn check_timestamp(
     let is_required = properties.in_commit_timestamps
         && enablement.is_none_or(|enablement| location.1 >= Some(enablement.version));
     let timestamp_of_commit = commit.in_commit_timestamp();
+    let info = commit.actions.commit_infos.first();
+    let info_position = info.map(|(position, _)| *position);
     let fault = match (is_required, timestamp_of_commit, *before) {
         (true, None, _) => {
             Some("in-commit timestamps are enabled, but the commit has none".to_owned())
@@ -230,13 +231,7 @@ fn check_timestamp(
         (true, Some(now), Some(before)) if now <= before => Some(format!(
             "the in-commit timestamp {now} is not later than {before}, that of the version before"
         )),
-        (true, Some(_), _)
-            if commit
-                .actions
-                .commit_infos
-                .first()
-                .is_some_and(|(position, _)| *position != 0) =>
-        {
+        (true, Some(_), _) if info_position > Some(0) => {
             Some("commitInfo is not the first line, as in-commit timestamps require".to_owned())
         }
         _ => None,
@@ -269,7 +264,9 @@ fn replay(
             let message = format!("{} is removed twice", file.path);
             findings.add(Severity::Error, DUPLICATE, location, message);
         }
-        if state.live.get(&path).is_some_and(|live| live.key == key) {
+        if let Some(live) = state.live.get(&path)
+            && live.key == key
+        {
             state.live.remove(&path);
         }
     }
@@ -281,7 +278,9 @@ fn replay(
             Some(format!("{} is added twice", file.path))
         } else if removed.get(&path) == Some(&key) {
             Some(format!("{} is added and removed", file.path))
-        } else if state.live.get(&path).is_some_and(|live| live.key != key) {
+        } else if let Some(live) = state.live.get(&path)
+            && live.key != key
+        {
             Some(format!(
                 "{} is added with another deletion vector, but not removed with its current one",
                 file.path

@@ -80,7 +80,9 @@ impl<'a> History<'a> {
                 let last = versions.get(number + AHEAD - 1).or(versions.last());
                 self.prefetch(version, last.copied().unwrap_or(version));
             }
-            if next.is_some_and(|next| next < version) {
+            if let Some(next) = next
+                && next < version
+            {
                 self.state = None;
             }
             self.check_version(version, findings)?;

@@ -54,7 +54,8 @@ pub(super) fn same_metadata(left: &Metadata, right: &Metadata) -> bool {
         ..metadata.clone()
     };
     left == right
-        || (bare(left) == bare(right) && schema(left).is_some() && schema(left) == schema(right))
+        || bare(left) == bare(right)
+            && matches!((schema(left), schema(right)), (Some(left), Some(right)) if left == right)
 }
 
 /// Returns `true` if transactions may have expired, so a checkpoint may lack some; also if the
