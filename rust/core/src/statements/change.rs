@@ -231,10 +231,9 @@ impl Changer {
         };
         let positions: &Int64Array = rows.typed("_row_index")?;
         let removed = plan.removed.iter().zip(positions);
-        let removed = removed.filter_map(|(is_removed, position)| {
-            let position = u64::try_from(position?).ok()?;
-            (is_removed == Some(true)).then_some(position)
-        });
+        let removed = removed
+            .filter(|(is_removed, _)| *is_removed == Some(true))
+            .filter_map(|(_, position)| u64::try_from(position?).ok());
         let removed = removed.collect();
         self.write_planned(rows, &plan)?;
         Ok(removed)

@@ -87,9 +87,12 @@ impl Table {
                     bytes += batch.get_array_memory_size();
                     batches.push(batch);
                 }
-                Some(Err(error)) => failure = Some(Err(error)),
+                Some(Err(error)) => {
+                    failure = Some(Err(error));
+                    break false;
+                }
             }
-            if failure.is_some() || bytes > AHEAD_BYTES {
+            if bytes > AHEAD_BYTES {
                 break false;
             }
         };

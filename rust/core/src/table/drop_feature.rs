@@ -60,7 +60,9 @@ impl Table {
             return Err(Error::invalid("alter.truncate_history", message));
         }
         self.remove_traces(name, options)?;
-        if feature.is_some_and(|feature| feature.binds_readers()) {
+        if let Some(feature) = feature
+            && feature.binds_readers()
+        {
             for _ in 0..BARRIERS {
                 self.commit_barrier(&self.snapshot(At::Latest, None)?, options)?;
             }
@@ -262,7 +264,7 @@ impl Table {
         is_affected: impl Fn(&Rewrite, &AddFile) -> Result<bool>,
     ) -> Result<()> {
         let snapshot = self.snapshot(At::Latest, None)?;
-        let isolation = new.is_some().then_some(IsolationLevel::Serializable);
+        let isolation = new.as_ref().map(|_| IsolationLevel::Serializable);
         let rows = RowsOptions {
             transaction: TransactionOptions {
                 isolation: isolation.or(options.isolation),

@@ -35,7 +35,7 @@ impl Table {
         snapshot.protocol().without_feature(name)?;
         let feature = find_feature(name);
         let name = feature.map_or(name, |feature| feature.name);
-        if name != PROTECTION && !feature.is_some_and(|feature| feature.binds_readers()) {
+        if name != PROTECTION && feature.is_none_or(|feature| !feature.binds_readers()) {
             let message = format!(
                 "no older version needs {name} to be read: drop it without truncate_history"
             );

@@ -75,8 +75,9 @@ impl Transaction {
             if !self.reads.applications.contains(&other.app_id) {
                 continue;
             }
-            let own = self.transactions.get(&other.app_id);
-            if own.is_some_and(|own| own.version <= other.version) {
+            if let Some(own) = self.transactions.get(&other.app_id)
+                && own.version <= other.version
+            {
                 return Ok(Verdict::DoneBefore);
             }
             let what = format!(

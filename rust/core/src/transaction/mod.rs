@@ -475,10 +475,10 @@ impl Transaction {
             return Ok(());
         }
         let on = |metadata: &Metadata| metadata.is_on("delta.enableRowTracking");
-        let before = self.base.as_ref().is_some_and(|base| on(&base.metadata));
+        let was_off = self.base.as_ref().is_none_or(|base| !on(&base.metadata));
         if let Some(snapshot) = &self.snapshot
             && on(metadata)
-            && !before
+            && was_off
             && prepare::lack_row_ids(&self.source, snapshot)?
         {
             let message = "rows of files that have no row ids cannot be tracked: set the property by \

@@ -48,8 +48,8 @@ impl Transaction {
         let (properties, _) = TableProperties::new(metadata, protocol)?;
         if protocol.is_catalog_managed() {
             let catalog = self.source.check_catalog()?;
-            let managed = |base: &super::Base| base.protocol.is_catalog_managed();
-            if !self.base.as_ref().is_some_and(managed) && !catalog.takes_over()? {
+            let unmanaged = |base: &super::Base| !base.protocol.is_catalog_managed();
+            if self.base.as_ref().is_none_or(unmanaged) && !catalog.takes_over()? {
                 let message = "the catalog cannot take over existing tables: create a managed table with the \
                                catalog's own function, such as UnityCatalog.create_table";
                 return Err(Error::unsupported("catalog.take_over", message));
@@ -176,8 +176,9 @@ impl Transaction {
             }
         }
         for file in &self.adds {
-            let removed = removed.get(&key(&file.path));
-            if removed.is_some_and(|removed| removed.deletion_vector == file.deletion_vector) {
+            if let Some(removed) = removed.get(&key(&file.path))
+                && removed.deletion_vector == file.deletion_vector
+            {
                 return duplicate(&file.path, "adds and removes the same file");
             }
         }
@@ -301,8 +302,7 @@ pub(crate) fn check_metadata(metadata: &Metadata, protocol: &Protocol) -> Result
             }
         }
     }
-    let reserved = |name: &&&str| schema.field(name).is_some();
-    if let Some(name) = FEED_COLUMNS.iter().find(reserved)
+    if let Some(name) = FEED_COLUMNS.iter().find(|name| schema.contains(name))
         && properties.change_data_feed
     {
         let message = format!("{name} is a column of the change data feed: choose another name");

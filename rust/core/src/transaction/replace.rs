@@ -21,8 +21,9 @@ impl Transaction {
         self.read(None)?;
         self.set_metadata(metadata)?;
         self.remove_all()?;
-        let is_clustered = |protocol: &Protocol| protocol.is_supported("clustering");
-        if self.new_protocol().is_some_and(is_clustered) {
+        if let Some(protocol) = self.new_protocol()
+            && protocol.is_supported("clustering")
+        {
             self.set_system_domain(CLUSTERING, Some(NOT_CLUSTERED.to_owned()));
         }
         Ok(())

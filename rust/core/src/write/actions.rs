@@ -138,9 +138,8 @@ impl AddFile {
                 "the statistics of a file are not a JSON object: pass an object, or leave them out",
             );
         }
-        if self
-            .statistic::<Value>("numRecords")
-            .is_some_and(|rows| !rows.is_null())
+        if let Some(rows) = self.statistic::<Value>("numRecords")
+            && !rows.is_null()
             && self.num_records().is_none_or(|rows| rows < 0)
         {
             return invalid("numRecords in the statistics of a file is not a number of rows");

@@ -184,10 +184,9 @@ impl Constraints {
             else {
                 continue;
             };
-            let is_too_long = |text: Option<&str>| {
-                text.is_some_and(|text| {
-                    text.len() > length.limit && text.chars().count() > length.limit
-                })
+            let is_too_long = |text: Option<&str>| match text {
+                Some(text) => text.len() > length.limit && text.chars().count() > length.limit,
+                None => false,
             };
             if let Some(row) = strings.iter().position(is_too_long) {
                 let name = clipped(rows.schema_ref().field(length.column).name());

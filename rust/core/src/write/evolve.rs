@@ -108,7 +108,7 @@ pub fn merged(table: &StructType, source: &StructType) -> Result<StructType> {
         fields.push(field);
     }
     for other in source.fields() {
-        if table.field(&other.name).is_none() {
+        if !table.contains(&other.name) {
             fields.push(StructField {
                 nullable: true,
                 ..other.clone()

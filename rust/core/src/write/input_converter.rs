@@ -99,7 +99,7 @@ impl InputConverter {
         if let Some(extra) = source
             .fields()
             .iter()
-            .find(|field| schema.field(field.name()).is_none())
+            .find(|field| !schema.contains(field.name()))
         {
             return Err(unknown_column(extra.name()));
         }

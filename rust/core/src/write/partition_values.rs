@@ -84,9 +84,8 @@ pub(super) fn serialized(values: &ArrayRef) -> Result<StringArray> {
 
 /// Returns the values as a reader of the table will see them: empty binary values become null.
 pub(super) fn empty_binary_as_null(values: &ArrayRef) -> Result<ArrayRef> {
-    let is_empty = |bytes: Option<&[u8]>| bytes.is_some_and(<[u8]>::is_empty);
     match values.as_binary_opt::<i32>() {
-        Some(all) if all.iter().any(is_empty) => {
+        Some(all) if all.iter().flatten().any(<[u8]>::is_empty) => {
             let values = all
                 .iter()
                 .map(|bytes| bytes.filter(|bytes| !bytes.is_empty()));

@@ -82,7 +82,8 @@ impl<'a> MergedRows<'a> {
         for (number, clause) in clauses.iter_mut().enumerate() {
             let scope_rows: Vec<u32> = (0_u32..)
                 .zip(&applicable)
-                .filter_map(|(row, clause)| (*clause == Some(number)).then_some(row))
+                .filter(|(_, clause)| **clause == Some(number))
+                .map(|(row, _)| row)
                 .collect();
             if scope_rows.is_empty() {
                 continue;

@@ -78,10 +78,9 @@ impl InsertClause {
             return Ok(rows.take(scope.num_rows()).collect());
         };
         let answers = condition.evaluate_condition(scope)?;
-        let answers = rows.zip(answers.iter());
-        Ok(answers
-            .filter_map(|(row, answer)| (answer == Some(true)).then_some(row))
-            .collect())
+        let rows = rows.zip(answers.iter());
+        let selected = rows.filter(|(_, answer)| *answer == Some(true));
+        Ok(selected.map(|(row, _)| row).collect())
     }
 
     /// Returns the rows to insert for the source rows at these indexes.
@@ -141,7 +140,8 @@ impl UnmatchedRows {
             let used = self.used.get_mut(start..end).unwrap_or_default();
             let unused: Vec<u32> = (0..)
                 .zip(&*used)
-                .filter_map(|(row, used)| (!used).then_some(row))
+                .filter(|(_, used)| !**used)
+                .map(|(row, _)| row)
                 .collect();
             let rows = taken(rows, &unused)?;
             let no_target = null_rows(&no_target, rows.num_rows())?;

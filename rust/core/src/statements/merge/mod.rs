@@ -331,7 +331,8 @@ impl RowPlanner for Merge {
             }
             let positions: Vec<u32> = (0_u32..)
                 .zip(paired)
-                .filter_map(|(row, paired)| (!paired).then_some(row))
+                .filter(|(_, paired)| !paired)
+                .map(|(row, _)| row)
                 .collect();
             let unmatched = take_record_batch(&rows, &UInt32Array::from(positions.clone()))
                 .map_err(columns_mismatch)?;

@@ -23,7 +23,7 @@ pub fn without_unused(
 ) -> Result<Box<dyn RecordBatchReader + Send>> {
     let schema = rows.schema();
     let is_used = |field: &Field| {
-        table.field(field.name()).is_some()
+        table.contains(field.name())
             || (evolves && sets_all(definition))
             || is_named(definition, field.name())
     };
