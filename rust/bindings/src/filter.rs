@@ -123,7 +123,7 @@ fn literal(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Literal> {
     // a datetime is a date, too: check it first
     if value.is_instance_of::<PyDateTime>() {
         let nanoseconds = value.getattr_opt("nanosecond")?; // of pandas.Timestamp
-        if nanoseconds.map_or(Ok(false), |some| some.is_truthy())? {
+        if nanoseconds.map_or(Ok(false), |nanoseconds| nanoseconds.is_truthy())? {
             return Err(finer_than_microseconds(value));
         }
         let micros = convert::microseconds(value)?;
@@ -352,7 +352,7 @@ pub(crate) fn quoted_columns(
     detached(py, || {
         let schema = StructType::parse(schema_string)?;
         let mut names = double_quoted(condition);
-        names.retain(|text| schema.field(text).is_some());
+        names.retain(|text| schema.contains(text));
         let bound = Predicate::parse_sql(condition).and_then(|predicate| predicate.bind(&schema));
         Ok((
             names,

@@ -2,8 +2,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use deltareplay_core::changes::Edge;
 use deltareplay_core::changes::follow::{self, FollowOptions, Offset, StreamStart};
-use deltareplay_core::changes::{Edge, Kind};
 use pyo3::prelude::*;
 
 use crate::batches::ArrowSchema;
@@ -91,7 +91,7 @@ impl Arguments<'_> {
         let max_bytes = convert::optional(py, "max_bytes_per_batch", self.max_bytes_per_batch)?;
         let max_files = convert::optional(py, "max_files_per_batch", self.max_files_per_batch)?;
         let changes = match (self.kind.as_deref(), self.deleted.as_deref()) {
-            (None, None) => self.read_change_feed.then_some(Kind::Full),
+            (None, None) if !self.read_change_feed => None,
             (kind, deleted) => Some(convert::kind(py, kind.unwrap_or("full-delta"), deleted)?),
         };
         Ok(FollowOptions {
@@ -108,7 +108,10 @@ impl Arguments<'_> {
             changes,
             require_feed: self.require_feed,
             key: convert::key(py, self.key.as_ref())?,
-            max_files: max_files.or_else(|| max_bytes.is_none().then_some(MAX_FILES)),
+            max_files: match (max_files, max_bytes) {
+                (None, None) => Some(MAX_FILES),
+                _ => max_files,
+            },
             max_bytes,
             available_now: self.available_now,
             until: self

@@ -487,7 +487,9 @@ impl Table {
     fn actions(&self, py: Python<'_>, start: i128, end: Option<i128>) -> PyResult<BatchIterator> {
         let start = convert::unsigned(py, "start", start)?;
         let end = convert::optional(py, "end", end)?;
-        if end.is_some_and(|end| end < start) {
+        if let Some(end) = end
+            && end < start
+        {
             return Err(invalid(
                 py,
                 "argument.range",
