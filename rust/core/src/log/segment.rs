@@ -103,14 +103,6 @@ impl LogSegment {
                 error
             }
         })?;
-        if commits
-            .last()
-            .map(|commit| commit.version)
-            .or(checkpoint_version)
-            != Some(version)
-        {
-            return Err(missing_version(listing, target));
-        }
         let last_commit = listing
             .commits
             .iter()
@@ -193,7 +185,7 @@ pub(super) fn check_contiguous(
         } else {
             (
                 "log.gap",
-                "this commit is missing, but later commits exist".to_owned(),
+                "this commit is missing, but later versions exist".to_owned(),
             )
         };
         let message = format!("{message}; restore the file from a backup or another replica");
@@ -223,7 +215,7 @@ fn tail(
     version: u64,
     unreadable: &UnreadableFiles,
 ) -> Vec<TailFile> {
-    // the shortest of the compacted files with the same first version is used
+    // as in delta-spark, the shortest of the compacted files with the same first version
     let mut usable: BTreeMap<u64, &CompactedFile> = BTreeMap::new();
     for file in &listing.compacted {
         if file.start >= begin
