@@ -109,7 +109,7 @@ class LogAdvice:
         with_checkpoint: ``seconds``, ``seconds_to_make`` and ``size_in_bytes`` of a checkpoint of
             this version. None if there is one already.
         with_compaction: The same for a compacted file of the commits after the checkpoint. None if
-            there are fewer than two.
+            there are fewer than two, or if they have no actions.
 
     >>> sorted(table.optimize_log().with_checkpoint)
     ['seconds', 'seconds_to_make', 'size_in_bytes']
@@ -202,7 +202,7 @@ class MaintainingLog(TableLocation):
         range.
 
         Args:
-            start: The first version; by default the one after the newest checkpoint.
+            start: The first version; by default the one after the newest checkpoint before ``end``.
             end: The last version; by default the latest.
 
         Returns:

@@ -77,7 +77,9 @@ def compact_log(
     *,
     start: Annotated[
         int | None,
-        typer.Argument(metavar="[START]", help="By default the first one after the checkpoint."),
+        typer.Argument(
+            metavar="[START]", help="By default the one after the newest checkpoint before END."
+        ),
     ] = None,
     end: Annotated[
         int | None, typer.Argument(metavar="[END]", help="By default the latest version.")

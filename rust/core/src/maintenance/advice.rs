@@ -43,7 +43,8 @@ pub struct LogAdvice {
     pub seconds: f64,
     /// The gain from a checkpoint of this version; absent if there is one already.
     pub with_checkpoint: Option<Gain>,
-    /// The gain from compacting the commits after the checkpoint; absent if there are fewer than two.
+    /// The gain from compacting the commits after the checkpoint; absent if there are fewer than two, or if
+    /// they have no actions.
     pub with_compaction: Option<Gain>,
 }
 
