@@ -227,11 +227,11 @@ class MaintainingLog(TableLocation):
         """Delete files of the log that no version inside the retention period needs.
 
         The newest version from before ``delta.logRetentionDuration`` (30 days by default) stays
-        readable. That requires the newest checkpoint at or before it, and every commit after that
-        checkpoint. The checkpoint is first read to its last row. Then older commits, checkpoints,
-        checksums and compacted files are deleted, and so are staged commits and sidecars that no
-        checkpoint names any more. A table with the feature ``checkpointProtection`` is truncated as
-        that allows.
+        readable. That requires the newest checkpoint at or before it, the commit of that
+        checkpoint, and every later commit. The checkpoint is first read to its last row. Then older
+        commits, staged commits, checkpoints, checksums and compacted files are deleted, and so are
+        sidecars that no checkpoint names any more. A table with the feature
+        ``checkpointProtection`` is truncated as that allows.
 
         Args:
             dry_run: Whether to report the files without deleting them.
@@ -241,8 +241,8 @@ class MaintainingLog(TableLocation):
 
         Raises:
             UnsupportedFeatureError: The table has a feature that this release cannot write
-                (``protocol.writer_features``), or its catalog does not allow it
-                (``catalog.maintenance``).
+                (``protocol.writer_features``); or without ``dry_run``, the table's catalog does not
+                allow it (``catalog.maintenance``).
             StorageError: A file cannot be deleted. Older files are deleted; the table opens as
                 before.
 

@@ -83,8 +83,8 @@ class Vacuuming(TableLocation):
                 ``force`` (``vacuum.retention``); or with ``lite`` the log does not reach back far
                 enough (``vacuum.lite``).
             UnsupportedFeatureError: The table has a feature that this release cannot write
-                (``protocol.writer_features``), or its catalog does not allow it
-                (``catalog.maintenance``).
+                (``protocol.writer_features``); or without ``dry_run``, the table's catalog does not
+                allow it (``catalog.maintenance``).
             StorageError: A file cannot be deleted.
 
         >>> table.vacuum().size_in_bytes

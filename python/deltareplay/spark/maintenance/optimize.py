@@ -58,9 +58,8 @@ def optimize(
     Raises:
         InvalidArgumentError: As ``Table.optimize``, before the first job.
         CommitConflictError: As ``Table.optimize``; nothing was committed.
-        UnsupportedFeatureError: The table has a feature that cannot be written
-            (``protocol.writer_features``); or the executors lack deltareplay (``spark.executors``).
-            Nothing was written.
+        UnsupportedFeatureError: As ``Table.optimize``; or the executors lack deltareplay
+            (``spark.executors``). Nothing was written.
 
     >>> optimize(spark, "s3://lake/events", z_order_by=["user", "at"])  # doctest: +SKIP
     Written(version=42, metrics={'maxFileSize': 1073012345, ...})

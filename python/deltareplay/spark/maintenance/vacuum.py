@@ -44,8 +44,7 @@ def vacuum(
     Raises:
         InvalidArgumentError: The retention is too short (``vacuum.retention``); or with ``lite``
             the log does not reach back far enough (``vacuum.lite``).
-        UnsupportedFeatureError: The table has a feature that this release cannot write
-            (``protocol.writer_features``).
+        UnsupportedFeatureError: As ``Table.vacuum``.
         StorageError: A file cannot be deleted.
 
     >>> vacuum(spark, "s3://lake/events").size_in_bytes  # doctest: +SKIP
