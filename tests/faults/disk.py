@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-#: The minimum for mkfs.xfs.
+#: mkfs.xfs refuses less than 300 MiB.
 SIZE = 320 << 20
 FILE_SYSTEMS = ("ext4", "xfs")
 

@@ -3,10 +3,9 @@
 An error of deltareplay's own is always valid, except for the hint, which no reader needs. A result
 is valid
 
-- if it equals the original and the changed file is redundant (a hint, a checksum, a compacted
-  file, a checkpoint whose commits still exist), or the change does not affect the table's state
-  (``commitInfo``, ``cdc``, unknown actions), except in the last line of a commit, where it would
-  be a torn commit;
+- if it equals the original, and one of these holds: the changed file is not a commit; a compacted
+  file or a checkpoint replaces the commit; the changed lines do not affect the table's state
+  (``commitInfo``, ``cdc``, unknown actions), and the last line, which may be torn, is intact;
 - if the changed file is still well-formed, and the model reads the same from it: a value changed,
   which nothing can detect.
 """
@@ -23,7 +22,6 @@ from property.model import Model
 from support import logs
 
 Answer = dict[str, Any]
-SILENT = {"commitInfo", "cdc"}
 STATEFUL = {"add", "remove", "metaData", "protocol", "txn", "domainMetadata", "sidecar"}
 INTEGER, TEXT, MAP, STRUCT = "integer", "text", "map", "struct"
 ADD = {
