@@ -209,7 +209,9 @@ def test_invalid_partition_columns_are_refused(
 
 
 @pytest.mark.parametrize("schema_mode", [None, "merge"])
-def test_new_partition_columns_require_the_mode_overwrite(schema_mode: Any, tmp_path: Path) -> None:
+def test_new_partition_columns_require_schema_mode_overwrite(
+    schema_mode: Any, tmp_path: Path
+) -> None:
     dr.write(tmp_path / "t", {"n": [1]})
     with pytest.raises(dr.InvalidArgumentError) as caught:
         dr.Table(tmp_path / "t").overwrite(

@@ -101,7 +101,7 @@ def test_an_available_now_run_returns_all_rows_in_batches(
     sink = GrowingSink()
     start(spark, grown, sink, checkpoint, ONCE, maxFilesPerTrigger=2).awaitTermination()
     assert sink.rows == [[1, 2], [3, 4], [5, 6], [7, 8], [9]]
-    # later rows are for the next run; it ends although one of its batches fails
+    # later rows are for the next run; a batch that fails is repeated by the run after it
     sink.fails_in = 5
     with pytest.raises(Exception, match="the sink fails"):
         start(spark, grown, sink, checkpoint, ONCE, maxFilesPerTrigger=2).awaitTermination()
@@ -140,7 +140,7 @@ def test_limits_and_restarts(spark: Any, grown: Any, tmp_path: Path) -> None:
     assert sink.rows[2:] == [[3], [5], [6]]
     grow(grown, 7, 8)
     grow(grown, 9)
-    # a single request returns everything
+    # without a limit, all new rows are one batch
     start(spark, grown, sink, checkpoint, ONCE).awaitTermination()
     assert sink.rows[5:] == [[7, 8, 9]]
     # Delta's own offsets: a stream without Spark continues after any of them
