@@ -83,6 +83,21 @@ WRONG: dict[str, tuple[str, Call]] = {
     "files as a number": ("files", lambda table: table.transaction().add_files(1)),
     "metadata as a mapping": ("metadata", lambda table: table.transaction().set_metadata({})),
     "a protocol as a tuple": ("protocol", lambda table: table.transaction().set_protocol((1, 2))),
+    "deleted rows as a flag": ("deleted", lambda table: table.changes(0, deleted=True)),
+    "deleted rows to follow as a flag": ("deleted", lambda table: table.follow(deleted=True)),
+    "a layout as a number": ("layout", lambda table: table.checkpoint(layout=2)),
+    "a schema mode as a flag": ("schema_mode", lambda table: table.append(ROWS, schema_mode=True)),
+    "an overwrite of partitions as an array": (
+        "partition_overwrite",
+        lambda table: table.overwrite(ROWS, partition_overwrite=np.array(["dynamic", "static"])),
+    ),
+    "a snapshot as a version": ("snapshot", lambda table: table.transaction(snapshot=1)),
+    "a snapshot as a table": ("snapshot", lambda table: table.transaction(snapshot=table)),
+    "columns of a merge as numbers": ("on", lambda table: table.merge(ROWS, {"id": 1})),
+    "files that were read as a number": (
+        "paths",
+        lambda table: table.transaction().read_files(1),
+    ),
     "a type as its SQL name": ("data_type", lambda table: table.widen_column("id", "bigint")),
     "in Spark, a version as text": (
         "version",

@@ -242,6 +242,12 @@ def _mapping(
     raise _wrong(argument, expected, value)
 
 
+def _names_or_pairs(argument: str, value: Any) -> list[str] | dict[str, str] | str:
+    if isinstance(value, Mapping):
+        return _texts_by_name(argument, value)
+    return value if isinstance(value, str) else names(argument, value)
+
+
 def _mappings(argument: str, value: Any) -> Mapping[str, Mapping[str, Any]]:
     for name, item in _mapping(argument, value).items():
         _mapping(f"{argument}[{name!r}]", item)
@@ -297,6 +303,8 @@ _RULES: dict[str, Rule] = {
     "Sequence[str]": names,
     "str | Sequence[str]": names,
     "str | Iterable[str]": names,
+    "Iterable[str]": names,
+    "str | Sequence[str] | Mapping[str, str]": _names_or_pairs,
     "int | Literal['latest']": _version_or_latest,  # quoted as Python prints an annotation
     "Mapping[str, str]": _texts_by_name,
     "Mapping[str, Any]": _mapping,
@@ -314,7 +322,7 @@ def _for_each(rule: Rule) -> Rule:
 
 def _rule(annotation: str) -> Rule | None:
     plain = annotation.removesuffix(" | None")
-    rule = _RULES.get(plain)
+    rule = _text if plain.startswith("Literal[") else _RULES.get(plain)
     if rule is None or plain == annotation:
         return rule
     checks = rule

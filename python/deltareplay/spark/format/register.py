@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from deltareplay._support.arguments import checked
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.format import registered_source, session_option
 from deltareplay.spark.session import capabilities
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 _PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 
 
+@checked
 def register(spark: SparkSession, name: Literal["deltareplay", "delta"] = "deltareplay") -> None:
     """Register the format ``deltareplay`` or ``delta`` with a session.
 
