@@ -107,7 +107,7 @@ impl ObjectStorage {
     pub(super) fn create(&self, path: &str, bytes: Bytes) -> Result<Option<u64>> {
         let (object, store) = (self.object(path)?, self.client()?.store);
         let payload = PutPayload::from(bytes);
-        let outcome = runtime::block_on(async move {
+        let creation = async move {
             match store
                 .put_opts(&object, payload, PutMode::Create.into())
                 .await
@@ -121,8 +121,21 @@ impl ObjectStorage {
                 },
                 Err(cause) => Err(cause),
             }
+        };
+        let (outcome, may_be_executed) = runtime::block_on(connector::observed(creation))?;
+        let creation = outcome.map_err(|cause| {
+            let error = self.failed("write", path, cause);
+            if !may_be_executed || error.code() == "storage.io" {
+                return error;
+            }
+            // not the code of a refusal, after which nothing would have been written
+            let message =
+                "the store failed to confirm that it wrote this file, and refused to repeat it";
+            Error::storage("storage.io", message)
+                .at_path(path)
+                .because(error)
         })?;
-        match outcome.map_err(|cause| self.failed("write", path, cause))? {
+        match creation {
             Creation::Created(tag) => Ok(Some(tag)),
             Creation::Existed => Ok(None),
             Creation::Contended => {

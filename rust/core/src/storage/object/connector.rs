@@ -7,9 +7,11 @@
 //! limit.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::error::Error;
 use std::fmt;
+use std::future::Future;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -232,6 +234,25 @@ fn redirect_within_origin(attempt: Attempt<'_>) -> reqwest::redirect::Action {
     }
 }
 
+tokio::task_local! {
+    /// Whether a request of the current write failed and may have been executed all the same.
+    static MAY_BE_EXECUTED: Cell<bool>;
+}
+
+/// Runs a write; also returns whether one of its requests failed and may have been executed all the same.
+pub(super) async fn observed<T>(write: impl Future<Output = T>) -> (T, bool) {
+    let observed = async {
+        let result = write.await;
+        (result, MAY_BE_EXECUTED.with(Cell::get))
+    };
+    MAY_BE_EXECUTED.scope(Cell::new(false), observed).await
+}
+
+/// Records that a request of the current write failed and may have been executed all the same.
+pub(super) fn record_doubt() {
+    let _other_requests_have_no_record = MAY_BE_EXECUTED.try_with(|record| record.set(true));
+}
+
 /// Creates clients that follow redirects within an origin only, and do not retry before the time that a
 /// busy server states.
 #[derive(Clone, Copy, Debug)]
@@ -301,9 +322,14 @@ impl<C: HttpService> HttpService for RetryAfterClient<C> {
             tokio::time::sleep_until(until.into()).await;
         }
         let secrets = Secrets::of(&request);
-        let response = self.client.call(request).await?;
+        let response = self.client.call(request).await.inspect_err(|_| {
+            record_doubt();
+        })?;
         let status = response.status();
         let is_busy = status.is_server_error() || matches!(status.as_u16(), 408 | 429);
+        if is_busy {
+            record_doubt();
+        }
         let retry_after = response.headers().get("retry-after").filter(|_| is_busy);
         let pause = retry_after.and_then(|value| pause(value.to_str().ok()?, Utc::now()));
         if let Some(pause) = pause {

@@ -20,6 +20,7 @@ use object_store::{
 use uuid::Uuid;
 
 use super::super::{Location, runtime};
+use super::connector::record_doubt;
 
 /// The client, with timeouts, and with writes that are retried and leave no file if another writer wins.
 #[derive(Debug)]
@@ -89,6 +90,9 @@ impl Hdfs {
                     }
                 }
                 Err(cause) => {
+                    if tries.count > 0 {
+                        record_doubt(); // an earlier rename may have been executed
+                    }
                     let delete = self.client.delete(&temporary);
                     let _the_first_error_counts = with_timeout(self.timeout, delete).await;
                     return Err(cause);
