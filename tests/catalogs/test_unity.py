@@ -287,6 +287,24 @@ def test_an_answer_that_is_lost_commits_once(
     assert server.faults == []
 
 
+@pytest.mark.parametrize(
+    "refusal", ["NotAuthorizedException", "PermissionDeniedException", "NoSuchTableException"]
+)
+def test_a_commit_is_found_although_its_repetition_would_be_refused(
+    server: UnityServer, unity: UnityCatalog, refusal: str
+) -> None:
+    table = dr.create_table(NAME, SCHEMA, catalog=unity)
+    posts = "POST .*/tables/orders"
+    server.faults += [
+        (posts, "ServiceUnavailableException", "after"),
+        (posts, refusal, "before"),
+    ]
+
+    assert table.append(row(1)).version == 1
+    server.faults.clear()
+    assert ids(table) == [1]
+
+
 def test_too_many_unpublished_commits_are_published_first(
     server: UnityServer, unity: UnityCatalog
 ) -> None:

@@ -35,6 +35,7 @@ STATUS = {
     "TooManyRequestsException": 429,
     "CommitStateUnknownException": 500,
     "InternalServerErrorException": 500,
+    "ServiceUnavailableException": 503,
 }
 DERIVED = re.compile(
     r"delta\.(min(Reader|Writer)Version|feature\..*|clusteringColumns|lastUpdateVersion"

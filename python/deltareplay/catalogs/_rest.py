@@ -124,6 +124,15 @@ class RestClient:
         """Make a POST request; retry only if the server reports that it did nothing."""
         return self._send_with_retries("POST", path, None, body, _is_unprocessed)
 
+    def post_commit(self, path: str, body: Json) -> Json:
+        """Make a POST request that is repeated by the caller, who looks for its effect before.
+
+        A server that is too busy (429) did nothing, but a 503 may come from a proxy that lost the
+        response. If a repetition of that were refused, the refusal would not say what the first
+        request did.
+        """
+        return self._send_with_retries("POST", path, None, body, _is_too_busy)
+
     def _send_with_retries(
         self,
         method: str,
@@ -181,6 +190,10 @@ class RestClient:
 
 def _is_unprocessed(error: Exception) -> bool:
     return isinstance(error, RestError) and error.status in (429, 503)
+
+
+def _is_too_busy(error: Exception) -> bool:
+    return isinstance(error, RestError) and error.status == 429
 
 
 class _Busy(Exception):  # noqa: N818  it never leaves this module

@@ -72,7 +72,7 @@ class OlderTable:
                 "description": staged.metadata.description,
                 "properties": {"properties": staged.metadata.configuration},
             }
-        self._client.post(_COMMITS, body)
+        self._client.post_commit(_COMMITS, body)
 
     def published(self, version: int) -> None:
         self._client.post(_COMMITS, {**self._identity(), "latest_backfilled_version": version})

@@ -101,7 +101,7 @@ class UnityTable:
             if self._older is not None:
                 self._older.commit(staged)
             else:
-                self._client.post(self._path, self._update(self._updates(staged)))
+                self._client.post_commit(self._path, self._update(self._updates(staged)))
         except RestError as error:
             if error.kind in _TAKEN:
                 return "taken"
