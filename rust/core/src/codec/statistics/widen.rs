@@ -5,9 +5,11 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Decimal128Type, Float64Type, TimestampMicrosecondType};
+use arrow_array::types::{Date32Type, Decimal128Type, Float64Type, TimestampMicrosecondType};
 use arrow_array::{Array, ArrayRef, StringArray};
 use arrow_schema::{DataType, TimeUnit};
+
+use crate::spec::interval::MICROS_PER_DAY;
 
 /// The lower or the upper bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,13 +22,15 @@ pub enum Side {
 
 /// Returns the bounds, widened by their maximum error.
 ///
-/// Timestamps are truncated to milliseconds, and old ones lose the seconds of their zone offset; decimals may
-/// have passed through a double; strings may end in the middle of a character. With `was_single`, doubles
-/// were of single precision when the bounds were written.
+/// Timestamps are truncated to milliseconds, and old ones lose the seconds of their zone offset; dates before the
+/// Gregorian calendar may be those of the Julian one; decimals may have passed through a double; strings may end
+/// in the middle of a character. With `was_single`, doubles were of single precision when the bounds were
+/// written.
 pub fn widen_bounds(values: &ArrayRef, was_single: bool, side: Side) -> ArrayRef {
     match values.data_type() {
         DataType::Float64 if was_single => widen_singles(values, side),
         DataType::Decimal128(..) => widen_decimals(values, side),
+        DataType::Date32 => widen_dates(values, side),
         DataType::Timestamp(TimeUnit::Microsecond, zone) => {
             widen_timestamps(values, zone.is_some(), side)
         }
@@ -81,22 +85,46 @@ pub fn max_rounding_error(unscaled: i128) -> i128 {
     (size >> EXACT_BITS) + 1
 }
 
+/// The first day of the Gregorian calendar, 1582-10-15, in days since 1970-01-01.
+const FIRST_GREGORIAN_DAY: i32 = -141_427;
+
+/// The maximum difference of a date in the Julian and the proleptic Gregorian calendar, from the year 1 on.
+const MAX_CALENDAR_DAYS: i32 = 10;
+
+/// Widens old dates: Databricks 7 writes their text in the Julian calendar, and no marker into the file, so that
+/// its values are those of the proleptic Gregorian calendar.
+fn widen_dates(values: &ArrayRef, side: Side) -> ArrayRef {
+    let all = values.as_primitive::<Date32Type>();
+    if all.iter().flatten().all(|day| day >= FIRST_GREGORIAN_DAY) {
+        return Arc::clone(values);
+    }
+    let widened = |day: i32| match side {
+        _ if day >= FIRST_GREGORIAN_DAY => day,
+        Side::Min => day.saturating_sub(MAX_CALENDAR_DAYS),
+        Side::Max => day.saturating_add(MAX_CALENDAR_DAYS),
+    };
+    Arc::new(all.unary::<_, Date32Type>(widened))
+}
+
 /// Widens timestamps: a maximum may be almost a millisecond later. Until January 1972, when Liberia was the
 /// last to drop the seconds of its zone offset, a text with only hours and minutes of the offset may be off
-/// by almost a minute.
+/// by almost a minute. Older ones may be in another calendar, as dates.
 fn widen_timestamps(values: &ArrayRef, has_zone: bool, side: Side) -> ArrayRef {
     const MILLISECOND: i64 = 1_000;
     const MINUTE: i64 = 60_000_000;
     const NO_SECONDS_SINCE: i64 = 63_936_000_000_000;
+    const GREGORIAN_SINCE: i64 = FIRST_GREGORIAN_DAY as i64 * MICROS_PER_DAY;
+    const CALENDAR_ERROR: i64 = MAX_CALENDAR_DAYS as i64 * MICROS_PER_DAY;
     let widened = |micros: i64| {
-        let zone_error = if has_zone && micros < NO_SECONDS_SINCE {
-            MINUTE
-        } else {
-            0
+        let error = match micros {
+            _ if !has_zone => 0,
+            ..GREGORIAN_SINCE => CALENDAR_ERROR + MINUTE,
+            ..NO_SECONDS_SINCE => MINUTE,
+            _ => 0,
         };
         match side {
-            Side::Min => micros.saturating_sub(zone_error),
-            Side::Max => micros.saturating_add(zone_error + MILLISECOND),
+            Side::Min => micros.saturating_sub(error),
+            Side::Max => micros.saturating_add(error + MILLISECOND),
         }
     };
     let all = values.as_primitive::<TimestampMicrosecondType>();

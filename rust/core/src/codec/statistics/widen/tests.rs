@@ -1,4 +1,4 @@
-use arrow_array::{Decimal128Array, TimestampMicrosecondArray};
+use arrow_array::{Date32Array, Decimal128Array, TimestampMicrosecondArray};
 
 use super::*;
 
@@ -71,4 +71,21 @@ fn old_timestamps_with_a_time_zone() {
     assert_eq!(bounds(old, None), old..=old + 1_000);
     let new = 1_700_000_000_000_000;
     assert_eq!(bounds(new, Some("UTC")), new..=new + 1_000);
+}
+
+/// The Julian 0100-01-01 is 0099-12-30 in the proleptic Gregorian calendar, the Julian 1582-10-04 is 1582-10-14.
+#[test]
+fn old_dates_of_the_julian_calendar() {
+    let bounds = |day: i32| {
+        let bound: ArrayRef = Arc::new(Date32Array::from(vec![day]));
+        let side = |side| {
+            widen_bounds(&bound, false, side)
+                .as_primitive::<Date32Type>()
+                .value(0)
+        };
+        side(Side::Min)..=side(Side::Max)
+    };
+    assert!(bounds(-683_003).contains(&-683_005));
+    assert!(bounds(-141_438).contains(&-141_428));
+    assert_eq!(bounds(-141_427), -141_427..=-141_427);
 }
