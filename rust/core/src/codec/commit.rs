@@ -220,9 +220,12 @@ impl ActionDecoder {
             let length = memchr::memchr(b'\n', rest.as_bytes()).unwrap_or(rest.len());
             let line = rest.get(..length).unwrap_or_default();
             let last = start + length + 1 >= text.len();
-            if !line.trim_ascii().is_empty() && (last || !self.skips(line)) {
-                self.decode_line(line).map_err(|problem| {
-                    problem.locate(bytes, start, last && length == rest.len())
+            // a byte order mark, from an editor; Spark ignores it, too
+            let action = line.strip_prefix('\u{feff}').unwrap_or(line);
+            if !action.trim_ascii().is_empty() && (last || !self.skips(action)) {
+                self.decode_line(action).map_err(|problem| {
+                    let begin = start + line.len() - action.len();
+                    problem.locate(bytes, begin, last && length == rest.len())
                 })?;
             }
             start += length + 1;
