@@ -144,8 +144,8 @@ impl<'a> ColumnMatcher<'a> {
                 }
                 (_, arrow) => Err(self.type_error(node, &arrow)),
             },
-            (DataType::Map(map), ArrowType::Map(..)) => match (node.children.as_slice(), arrow) {
-                ([key, value], ArrowType::Map(entries, _)) => {
+            (DataType::Map(map), _) => match (entries_of(node), arrow) {
+                (Some([key, value]), ArrowType::Map(entries, _)) => {
                     self.path.push("key".to_owned());
                     let key = self.shape(&map.key_type, key)?;
                     self.path.pop();
@@ -277,6 +277,20 @@ impl<'a> ColumnMatcher<'a> {
     }
 }
 
+/// Returns the key and the value of a map; `None` if the column is none. The decoder returns a list of entries for a
+/// map that is the element of a list in the old form, which has two levels.
+fn entries_of(node: &FileNode) -> Option<&[FileNode; 2]> {
+    let is_map = matches!(node.data_type, ArrowType::Map(..));
+    let parts = match &node.data_type {
+        ArrowType::Map(..) => &node.children,
+        ArrowType::List(entry) if !entry.is_nullable() => &node.children.first()?.children,
+        _ => return None,
+    };
+    let entries: &[FileNode; 2] = parts.as_slice().try_into().ok()?;
+    let [key, value] = entries;
+    (is_map || key.name == "key" && value.name == "value").then_some(entries)
+}
+
 /// Replaces a part's positions in the file by those in the reader's output, which omits leaves that are not
 /// selected.
 pub(super) fn project_positions(part: &mut Origin, siblings: &[FileNode], selected: &[bool]) {
@@ -312,7 +326,7 @@ fn project_shape(shape: &mut Shape, node: &FileNode, selected: &[bool]) {
             }
         }
         Shape::Map(_, parts) => {
-            for (part, child) in parts.iter_mut().zip(&node.children) {
+            for (part, child) in parts.iter_mut().zip(entries_of(node).into_iter().flatten()) {
                 project_shape(part, child, selected);
             }
         }

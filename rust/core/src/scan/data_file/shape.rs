@@ -90,16 +90,25 @@ impl Shape {
                 Ok(Arc::new(array))
             }
             Self::Map(field, parts) => {
-                let array = array.as_map_opt().ok_or_else(unexpected_type)?;
-                let ArrowType::Struct(fields) = field.data_type() else {
+                let (offsets, nulls, entries) = match array.as_map_opt() {
+                    Some(map) => (map.offsets(), map.nulls(), map.entries()),
+                    None => {
+                        let list = array.as_list_opt::<i32>().ok_or_else(unexpected_type)?;
+                        let entries = list.values().as_struct_opt();
+                        let entries = entries.ok_or_else(unexpected_type)?;
+                        (list.offsets(), list.nulls(), entries)
+                    }
+                };
+                let (ArrowType::Struct(fields), [keys, values]) =
+                    (field.data_type(), entries.columns())
+                else {
                     return Err(unexpected_type());
                 };
                 let [key, value] = parts.as_ref();
-                let columns = vec![key.apply(array.keys())?, value.apply(array.values())?];
-                let length = array.entries().len();
-                let entries =
-                    StructArray::try_new_with_length(fields.clone(), columns, None, length)?;
-                let (offsets, nulls) = (array.offsets().clone(), array.nulls().cloned());
+                let columns = vec![key.apply(keys)?, value.apply(values)?];
+                let (fields, length) = (fields.clone(), entries.len());
+                let entries = StructArray::try_new_with_length(fields, columns, None, length)?;
+                let (offsets, nulls) = (offsets.clone(), nulls.cloned());
                 let array = MapArray::try_new(Arc::clone(field), offsets, entries, nulls, false)?;
                 Ok(Arc::new(array))
             }

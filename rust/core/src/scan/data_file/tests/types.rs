@@ -243,7 +243,9 @@ fn reads_types_of_old_writers() {
         optional int96 i96; required fixed_len_byte_array(5) d5 (DECIMAL(9,2));
         required binary db (DECIMAL(20,3)); required binary j (JSON); required binary e (ENUM);
         repeated int32 plain; required group two (LIST) { repeated binary array (UTF8); }
-        required group kv (MAP_KEY_VALUE) { repeated group map { required binary key (UTF8); optional int32 value; } } }";
+        required group kv (MAP_KEY_VALUE) { repeated group map { required binary key (UTF8); optional int32 value; } }
+        required group maps (LIST) { repeated group array (MAP) {
+            repeated group key_value { required int32 key; optional int32 value; } } } }";
     let mut bytes = Vec::new();
     let schema = Arc::new(parse_message_type(message).unwrap());
     let mut writer = SerializedFileWriter::new(&mut bytes, schema, Arc::default()).unwrap();
@@ -303,10 +305,16 @@ fn reads_types_of_old_writers() {
                     .write_batch(&values, Some(&[1, 1, 0, 1]), Some(&[0, 1, 0, 0]))
                     .unwrap();
             }
-            _ => {
+            8 | 9 => {
                 let writer = column.typed::<parquet::data_type::Int32Type>();
                 writer
                     .write_batch(&[7, 8], Some(&[2, 1, 0, 2]), Some(&[0, 1, 0, 0]))
+                    .unwrap();
+            }
+            _ => {
+                let writer = column.typed::<parquet::data_type::Int32Type>();
+                writer
+                    .write_batch(&[9], Some(&[3, 1, 0, 2]), Some(&[0, 1, 0, 0]))
                     .unwrap();
             }
         }
@@ -323,6 +331,8 @@ fn reads_types_of_old_writers() {
     };
     let map = r#"{"type":"map","keyType":"string","valueType":"long","valueContainsNull":true}"#;
     let (long_list, text_list) = (list("long"), list("string"));
+    let map_list = r#"{"type":"array","elementType":{"type":"map","keyType":"long","valueType":"integer",
+        "valueContainsNull":true},"containsNull":true}"#;
     let columns = [
         (
             "i96",
@@ -340,6 +350,7 @@ fn reads_types_of_old_writers() {
         ("plain", &long_list, ["[1, 2]", "[]", "[3]"]),
         ("two", &text_list, ["[a, b]", "[]", "[c]"]),
         ("kv", map, ["{a: 7, b: }", "{}", "{c: 8}"]),
+        ("maps", map_list, ["[{7: 9}, {}]", "[]", "[{8: }]"]),
     ];
     let layout = layout(&columns.map(|(name, logical, _)| (name, logical)));
     let rows = files.read(&plan(layout), &file).unwrap();
