@@ -210,6 +210,20 @@ def test_rejects_an_invalid_response(tmp_path: Path) -> None:
     assert caught.value.code == "catalog.answer"
 
 
+class WronglyAnsweringCatalog(MemoryCatalog):
+    def commit(self, staged: StagedCommit) -> Ratification:
+        super().commit(staged)
+        return None  # type: ignore[return-value]
+
+
+def test_a_commit_that_was_taken_keeps_its_files(tmp_path: Path) -> None:
+    catalog = WronglyAnsweringCatalog()
+    table = created(tmp_path, catalog)
+
+    assert table.append({"id": [1]}).version == 1
+    assert ids(dr.Table(tmp_path, catalog=catalog)) == [1]
+
+
 # -- publishing
 
 

@@ -116,7 +116,10 @@ pub(in crate::expr) fn compared(
     let common = match agreed_type(left.data_type(), right.data_type())? {
         DataType::Null => DataType::Boolean,
         nested if nested.is_nested() => {
-            let what = format!("values of the type {} cannot be compared", sql_name(&nested));
+            let what = format!(
+                "values of the type {} cannot be compared",
+                sql_name(&nested)
+            );
             return Err(type_error(&what));
         }
         common => common,
