@@ -111,6 +111,7 @@ def test_dynamic_partition_overwrite(spark: Any, tmp_path: Path, base: Path) -> 
 IN_PARTITIONS = [
     "OVERWRITE {t} PARTITION (day = '2026-01-01', p) SELECT 7, 2, 'v'",
     "OVERWRITE {t} PARTITION (p = '2', day = DATE '2026-01-01') VALUES (8, 'v')",
+    "OVERWRITE {t} PARTITION (p = '2', day = DATE '2026-01-01') SELECT 8, 'v' WHERE false",
     "OVERWRITE {t} PARTITION (p = 1, day) BY NAME SELECT 'x' AS v, DATE '2026-01-01' AS day",
     "INTO {t} PARTITION (day = '2026-01-02', p = -3) VALUES (9, DEFAULT)",
 ]

@@ -141,8 +141,8 @@ class Insert(SharedStatement):
         rows = rows.select("*", *_values(rows, constants, target))
         where, is_dynamic = self.where, False
         if self.overwrites and where is None:
-            has_dynamic_columns = len(target.partition_columns) > len(constants)
-            is_dynamic = has_dynamic_columns and settings.overwrites_partitions(spark)
+            # also with constants only: then a query without rows replaces nothing
+            is_dynamic = bool(target.partition_columns) and settings.overwrites_partitions(spark)
             where = None if is_dynamic else _within(constants, target)
         write(
             rows,
