@@ -159,9 +159,8 @@ class MergeExecution:
 
     def run(self, source: DataFrame, candidates: Candidates) -> Written:
         """Find the rows that change, write their new values, and commit."""
-        inserted = () if self._has(_INSERTED, "insert") else None
         target = self.statement.target
-        rewrite = Rewrite(candidates, target, self.transaction, inserted)
+        rewrite = Rewrite(candidates, target, self.transaction, self._supplied())
         with rewrite.discarded_on_error():
             matches = self._matches(source, candidates)
             rows = self._rows(source, candidates, matches)
@@ -175,6 +174,19 @@ class MergeExecution:
             self.transaction.abort()
             return Written(None, metrics)
         return Written(rewrite.commit(), metrics)
+
+    def _supplied(self) -> list[str]:
+        """Return the columns that every clause for new rows sets."""
+        set_by_clause = [
+            self.columns.assignments(self.statement.spark, clause, evolves=self.evolves)
+            for clause in self.clauses
+            if clause.then == "insert"
+        ]
+        return [
+            field.name
+            for field in self.columns.written_fields
+            if all(assignments.sets(field.name) for assignments in set_by_clause)
+        ]
 
     def _check_counts(self, metrics: Mapping[str, int]) -> None:
         """Check that conditions gave the same results in both queries, by the row counts."""
