@@ -35,6 +35,7 @@ EMPTY = {
     "not_null": "id INT NOT NULL, v VARCHAR(5) NOT NULL, s STRUCT<a: INT NOT NULL> NOT NULL",
     "identity": "id BIGINT GENERATED ALWAYS AS IDENTITY, name STRING",
     "generated": "id INT, g INT GENERATED ALWAYS AS (id + 1), name STRING",
+    "lengths": "c CHAR(4), v VARCHAR(4) NOT NULL, s STRUCT<c: CHAR(2), v: ARRAY<VARCHAR(3)>>",
 }
 
 #: The table, and the text after ``ALTER TABLE`` and its name.
@@ -73,6 +74,12 @@ FORMS = [
     ("plain", "ALTER COLUMN id COMMENT 'why'"),
     ("plain", "CHANGE COLUMN s.a a INT COMMENT ''"),
     ("plain", "CHANGE id id INT"),
+    ("lengths", "ALTER COLUMN v TYPE VARCHAR(8)"),
+    ("lengths", "ALTER COLUMN v TYPE STRING"),
+    ("lengths", "ALTER COLUMN v TYPE VARCHAR(4)"),
+    ("lengths", "ALTER COLUMN c TYPE VARCHAR(4)"),
+    ("lengths", "CHANGE COLUMN c c STRING COMMENT 'why'"),
+    ("lengths", "CHANGE COLUMN c c CHAR(4) COMMENT 'why' AFTER v"),
     ("plain", "ALTER COLUMN s TYPE STRUCT<a: INT, b: STRING>"),
     ("widening", "ALTER COLUMN id TYPE BIGINT"),
     ("widening", "CHANGE COLUMN s.a a BIGINT"),
@@ -217,6 +224,10 @@ REFUSED = [
     ("plain", "SET SERDEPROPERTIES ('a' = 'b')", dr.UnsupportedFeatureError, "sql.alter"),
     ("plain", "SET LOCATION '/tmp/elsewhere'", dr.UnsupportedFeatureError, "sql.alter"),
     ("plain", "ALTER COLUMN name TYPE VARCHAR(5)", dr.UnsupportedFeatureError, "sql.alter"),
+    ("lengths", "ALTER COLUMN v TYPE VARCHAR(3)", dr.UnsupportedFeatureError, "sql.alter"),
+    ("lengths", "ALTER COLUMN v TYPE CHAR(4)", dr.UnsupportedFeatureError, "sql.alter"),
+    ("lengths", "ALTER COLUMN c TYPE CHAR(5)", dr.UnsupportedFeatureError, "sql.alter"),
+    ("lengths", "ALTER COLUMN v TYPE INT", dr.UnsupportedFeatureError, "sql.alter"),
     (
         "plain",
         "ALTER COLUMN s TYPE STRUCT<a: INT NOT NULL, b: STRING>",

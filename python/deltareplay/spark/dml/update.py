@@ -23,6 +23,7 @@ from deltareplay.spark.dml.target_rows import RowSets
 from deltareplay.spark.query import subqueries
 from deltareplay.spark.scan import hidden_columns
 from deltareplay.spark.schema.alignment import widened
+from deltareplay.spark.schema.string_lengths import declared_type, has_char
 from deltareplay.spark.session import capabilities, internals
 from deltareplay.spark.writing.table_rows import table_rows
 
@@ -205,4 +206,4 @@ def _uses_one_scan(statement: DmlStatement, assignments: Assignments, rows: Data
 
 def _is_computed(field: Field) -> bool:
     """Return whether a column is generated, or padded to a fixed length."""
-    return field.generation_expression is not None or field.limit.startswith("char(")
+    return field.generation_expression is not None or has_char(declared_type(field))

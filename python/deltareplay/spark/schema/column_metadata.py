@@ -10,10 +10,9 @@ from typing import Any
 from deltareplay._names import escaped
 from deltareplay._protocol.schema import Field
 from deltareplay.exceptions import CorruptTableError
+from deltareplay.spark.schema.string_lengths import LIMITED_STRING, declared_type
 
 _LENGTH = "__CHAR_VARCHAR_TYPE_STRING"
-#: A type of strings of limited length, and its limit.
-LIMITED_STRING = re.compile(r"(?:var)?char\(([0-9]{1,9})\)")
 _STRINGS = ("delta.generationExpression", "CURRENT_DEFAULT", "delta.columnMapping.physicalName")
 _IDENTITY = ("delta.identity.start", "delta.identity.step", "delta.identity.highWaterMark")
 _LONGS = range(-(2**63), 2**63)
@@ -37,6 +36,10 @@ def check(fields: Iterable[Field]) -> None:
             raise _invalid(field, _LENGTH, "is not a string")
         if limit.startswith(("varchar", "char")) and not LIMITED_STRING.fullmatch(limit):
             raise _invalid(field, _LENGTH, "is neither char(n) nor varchar(n)")
+        try:
+            declared_type(field)
+        except ValueError as error:
+            raise _invalid(field, _LENGTH, "is not a type") from error
         if "delta.invariants" in metadata:
             invariant_of(field)
         _check_identity(field)

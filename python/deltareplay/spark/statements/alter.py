@@ -6,12 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from deltareplay._protocol.schema import Field, Struct, nested, schema_json
+from deltareplay._protocol.schema import Field, Struct, Type, nested, parts, schema_json
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.definition import definition
+from deltareplay.spark.schema import column_metadata
 from deltareplay.spark.schema.fields import nullable
 from deltareplay.spark.schema.frames import empty_frame
 from deltareplay.spark.schema.spelling import check_spelling, fields_on_path
+from deltareplay.spark.schema.string_lengths import declared_type, is_wider
 from deltareplay.spark.session import capabilities
 from deltareplay.spark.statements.statement import SharedStatement, Statement
 from deltareplay.spark.syntax import names
@@ -243,6 +245,10 @@ class AddColumns:
         for added in self.added:
             path = added.path
             column = _column(path, added.data_type, nullable=added.nullable, comment=added.comment)
+            if len(path) > 1 and column.limit:
+                # the limit would belong to the metadata of the outermost column
+                remedy = "add it as STRING, and ADD CONSTRAINT for its length"
+                raise unsupported(f"ADD COLUMN {'.'.join(path)} {added.data_type}", remedy)
             if not all(part.nullable for part in nested([column])):
                 raise InvalidArgumentError(
                     f"the column {names.quoted(column.name)} is NOT NULL, and existing rows "
@@ -461,14 +467,39 @@ def _type_change(schema: Struct, path: Name, data_type: str) -> list[Change]:
     """Return the change to another type; none if the type is the same."""
     declared = _column(path, data_type, nullable=True, comment=None)
     field = _field(schema, path)
-    # NOT NULL, a comment, or the maximum length of strings
-    has_rules = any(part.metadata or not part.nullable for part in nested([declared]))
-    if has_rules or (field is not None and field.limit):
-        raise unsupported(
-            f"ALTER COLUMN ... TYPE {data_type}", "add a column of that type, then UPDATE"
-        )
-    is_same = field is not None and nullable(field.type) == nullable(declared.type)
-    return [] if is_same else [("type", schema_json([declared]))]
+    problem = unsupported(
+        f"ALTER COLUMN ... TYPE {data_type}", "add a column of that type, then UPDATE"
+    )
+    # NOT NULL or a comment
+    if any(part.metadata or not part.nullable for part in nested([declared]) if part != declared):
+        raise problem
+    new = nullable(declared_type(declared))
+    old = None if field is None else nullable(_declared(schema, path))
+    if old == new:
+        return []
+    if field is None or (not declared.limit and old == nullable(field.type)):
+        return [("type", schema_json([declared]))]
+    is_string = field.type == declared.type == "string"
+    if len(path) == 1 and is_string and is_wider(str(old), str(new)):
+        return [("length", declared.limit or None)]
+    raise problem
+
+
+def _declared(schema: Struct, path: Name) -> Type:
+    """Return the type of an existing column, with the limits of its strings.
+
+    Raises:
+        CorruptTableError: ``schema.metadata``.
+    """
+    column = fields_on_path(schema, path)[0]
+    column_metadata.check([column])
+    type_ = declared_type(column)
+    for step in path[1:]:
+        if isinstance(type_, Struct):
+            type_ = type_.by_name[step.lower()].type
+        else:
+            type_ = parts(type_)[step.lower()]
+    return type_
 
 
 def _schema(table: Table) -> Struct:

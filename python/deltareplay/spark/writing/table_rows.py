@@ -18,9 +18,10 @@ from deltareplay.spark.schema.alignment import (
     converted_parts,
     untyped,
 )
-from deltareplay.spark.schema.column_metadata import LIMITED_STRING, invariant_of
+from deltareplay.spark.schema.column_metadata import invariant_of
 from deltareplay.spark.schema.fields import fields_of, nullable, spark_type
 from deltareplay.spark.schema.fitting import fits
+from deltareplay.spark.schema.string_lengths import declared_type, is_short, padded
 from deltareplay.spark.session import settings
 from deltareplay.spark.syntax import names
 from deltareplay.spark.writing import identity_columns, log_expressions
@@ -84,7 +85,7 @@ def _logical(
         source_field = source.get(field.key)
         if source_field is not None:
             value = _fitted(sf.col(names.quoted(source_field.name)), source_field, field)
-            columns.append(_padded(value, field.limit).alias(field.name))
+            columns.append(padded(value, declared_type(field)).alias(field.name))
         elif field.generation_expression is not None:
             generated.append(field)
         else:
@@ -112,17 +113,6 @@ def default(spark: SparkSession, field: Field) -> Column:
         return identity_columns.value(field)
     value = sf.expr(log_expressions.default(spark, field))
     return value.cast(spark_type(field.type))
-
-
-def _padded(value: Column, limit: str) -> Column:
-    """Pad a value of ``char(n)`` with blanks; return other values as they are."""
-    from pyspark.sql import functions as sf
-
-    if not limit.startswith("char("):
-        return value
-    length = int(limit[5:-1])
-    # a longer value is not cut, and breaks the length constraint
-    return sf.when(sf.char_length(value) < length, sf.rpad(value, length, " ")).otherwise(value)
 
 
 def check_types(schema: StructType, target: TargetTable) -> None:
@@ -316,10 +306,10 @@ def _conditions(
             failure_text = f"the generated column {field.name} is not {generated}"
             holds = column.eqNullSafe(log_expressions.generated(spark, field, column_names))
             yield _Condition(failure_text, holds, log_expressions.generated_by(field))
-        limit = LIMITED_STRING.fullmatch(field.limit)
-        if limit is not None:
-            is_short = sf.char_length(column) <= int(limit[1])
-            yield _Condition(f"{field.name} is longer than {limit[0]}", column.isNull() | is_short)
+        short = is_short(column, declared_type(field))
+        if short is not None:
+            inside = "" if field.type == "string" else "a string inside "
+            yield _Condition(f"{inside}{field.name} is longer than {field.limit}", short)
     for key, rule in sorted(target.properties.items()):
         if key.lower().startswith("delta.constraints."):
             source = f"the CHECK constraint {key}"

@@ -7,6 +7,7 @@ use super::columns::{Position, change_fields_at, column_at, last_of, position, r
 use super::widening::widen_column;
 use crate::error::{Error, Result};
 use crate::spec::Metadata;
+use crate::spec::char_length::DECLARED_TYPE;
 use crate::spec::column_path::column_path_text;
 use crate::spec::json::clipped;
 use crate::spec::schema::{DataType, StructField, StructType};
@@ -17,6 +18,8 @@ use crate::write::{CURRENT_DEFAULT, check_default, is_identity};
 pub enum ColumnChange {
     /// A wider type.
     Type(DataType),
+    /// A longer `char(n)` or `varchar(n)` type of a string column, or no limit.
+    Length(Option<String>),
     /// A new comment, or none.
     Comment(Option<String>),
     /// The default expression, or none.
@@ -46,6 +49,10 @@ pub fn change_column(old: &Metadata, path: &[String], change: &ColumnChange) -> 
     match change {
         ColumnChange::Comment(comment) => with_changed_field(old, path, &mut |field| {
             set_metadata(field, "comment", comment.as_deref());
+            Ok(())
+        }),
+        ColumnChange::Length(declared) => with_changed_field(old, path, &mut |field| {
+            set_metadata(field, DECLARED_TYPE, declared.as_deref());
             Ok(())
         }),
         ColumnChange::Move(to) => with_moved_field(old, path, to),

@@ -1,0 +1,84 @@
+"""``char(n)`` and ``varchar(n)`` inside structs, arrays and maps, compared with delta-spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from spark.support.comparison import compare_statements, create_table
+
+import deltareplay as dr
+from deltareplay import spark as dr_spark
+
+pytestmark = pytest.mark.spark
+
+COLUMNS = (
+    "id INT, s STRUCT<c: CHAR(2), v: VARCHAR(3), n: DECIMAL(4, 2)>, l ARRAY<VARCHAR(3)>, "
+    "m MAP<VARCHAR(2), STRUCT<v: VARCHAR(3)>>"
+)
+S, L, M = "struct('ab', 'abc', 1.5)", "array('abc', NULL)", "map('ab', struct('abc'))"
+
+
+def rows(s: str = S, l: str = L, m: str = M) -> str:  # noqa: E741
+    return f"INSERT INTO {{t}} SELECT 2, {s}, {l}, {m}"
+
+
+@pytest.fixture(scope="module")
+def base(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("lengths") / "t"
+    return create_table(
+        spark,
+        path,
+        f"CREATE TABLE {{t}} ({COLUMNS}) USING delta",
+        f"INSERT INTO {{t}} SELECT 1, {S}, {L}, {M}",
+    )
+
+
+def test_strings_that_fit_are_written(spark: Any, tmp_path: Path, base: Path) -> None:
+    statements = [
+        rows(),
+        rows("NULL", "NULL", "NULL"),
+        rows("struct(NULL, NULL, 1)", "array()", "map('a', NULL)"),
+        "UPDATE {t} SET s.v = 'xyz', l = array('x') WHERE id = 1",
+        "MERGE INTO {t} t USING (SELECT 1 AS id, array('uvw') AS l) s ON t.id = s.id "
+        "WHEN MATCHED THEN UPDATE SET l = s.l WHEN NOT MATCHED BY SOURCE THEN DELETE",
+    ]
+    compare_statements(spark, tmp_path, base, statements)
+
+
+def test_longer_strings_are_refused(spark: Any, tmp_path: Path, base: Path) -> None:
+    """``DELTA_EXCEED_CHAR_VARCHAR_LIMIT`` of delta-spark."""
+    statements = [
+        rows(s="struct('abc', 'abc', 1)"),
+        rows(s="struct('ab', 'abcd', 1)"),
+        rows(l="array('abc', 'abcd')"),
+        rows(m="map('abc', struct('abc'))"),
+        rows(m="map('ab', struct('abcd'))"),
+        "UPDATE {t} SET s.v = 'abcd'",
+        "UPDATE {t} SET l = array('abcd')",
+        "MERGE INTO {t} t USING (SELECT 2 AS id, array('abcd') AS l) s ON t.id = s.id "
+        "WHEN NOT MATCHED THEN INSERT (id, l) VALUES (s.id, s.l)",
+    ]
+    compare_statements(spark, tmp_path, base, statements, changes=False)
+
+
+def test_values_of_char_are_padded(spark: Any, tmp_path: Path) -> None:
+    columns = "s STRUCT<c: CHAR(2), l: ARRAY<CHAR(3)>>, m MAP<CHAR(2), CHAR(3)>"
+    create_table(spark, tmp_path / "t", f"CREATE TABLE {{t}} ({columns}) USING delta")
+    table = f"delta.`{tmp_path / 't'}`"
+    dr_spark.sql(spark, f"INSERT INTO {table} SELECT struct('a', array('b', NULL)), map('c', 'd')")
+    dr_spark.sql(spark, f"UPDATE {table} SET s.c = 'x'")
+    expected = [{"s": {"c": "x ", "l": ["b  ", None]}, "m": {"c ": "d  "}}]
+    read = [row.asDict(recursive=True) for row in spark.table(table).collect()]
+    assert read == expected
+    stored = dr.Table(tmp_path / "t").snapshot().scan().to_arrow().to_pylist()
+    assert [row["s"] for row in stored] == [expected[0]["s"]]
+    assert [dict(row["m"]) for row in stored] == [expected[0]["m"]]
+
+
+def test_refuses_a_limit_that_no_metadata_can_hold(spark: Any, tmp_path: Path, base: Path) -> None:
+    for form in ("ADD COLUMN s.x VARCHAR(3)", "ADD COLUMNS (y INT, s.x STRUCT<c: CHAR(2)>)"):
+        with pytest.raises(dr.UnsupportedFeatureError) as caught:
+            dr_spark.sql(spark, f"ALTER TABLE delta.`{base}` {form}")
+        assert caught.value.code == "sql.alter"
