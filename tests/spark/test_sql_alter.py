@@ -370,3 +370,4 @@ def test_comments_on_the_table(spark: Any, written: Path, tmp_path: Path, commen
     spark.sql(f"COMMENT ON TABLE delta.`{tmp_path}/theirs` IS {comment}")
     dr_spark.sql(spark, f"COMMENT ON TABLE delta.`{tmp_path}/ours` IS {comment}")
     assert state(tmp_path / "ours") == state(tmp_path / "theirs")
+    assert operation(tmp_path / "ours") == operation(tmp_path / "theirs")

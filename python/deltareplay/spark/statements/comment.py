@@ -29,5 +29,6 @@ class Comment(SharedStatement):
         self.comment = "" if parser.takes("NULL") else parser.string()
 
     def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:
-        entry.table().set_comment(self.comment)
+        # not ``set_comment``: the history has the operation of delta-spark
+        entry.table().set_properties({"comment": self.comment})
         return empty_frame(spark)
