@@ -74,6 +74,7 @@ def write_checkpoint(
             checkpoint with ``Table.checkpoint``.
         UnsupportedFeatureError: The table has a feature that this release cannot write
             (``protocol.writer_features``).
+        TableNotFoundError: As in ``read``.
         CorruptTableError: The log is damaged; or the sidecars have another number of files than
             the table (``checkpoint.count``).
         StorageError: The storage failed; or results of tasks are missing (``spark.results``).

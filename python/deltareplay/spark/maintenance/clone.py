@@ -85,13 +85,10 @@ def clone(
         The clone.
 
     Raises:
-        InvalidArgumentError: As for ``Table.clone``.
-        CorruptTableError: As for ``Table.clone``.
-        UnsupportedFeatureError: As for ``Table.clone``; or the executors lack deltareplay
-            (``spark.executors``).
-        CommitConflictError: As for ``Table.clone``.
-        CommitStateUnknownError: As for ``Table.clone``.
-        StorageError: The storage failed otherwise; nothing was committed.
+        UnsupportedFeatureError: Spark is older than 4.0 (``spark.too_old``); or the executors lack
+            deltareplay (``spark.executors``).
+        TableNotFoundError: As in ``read``.
+        DeltaReplayError: As for ``Table.clone``.
 
     >>> clone(spark, "s3://lake/events", "s3://lake/copy", shallow=False)  # doctest: +SKIP
     Table('s3://lake/copy')

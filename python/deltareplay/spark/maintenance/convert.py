@@ -94,11 +94,10 @@ def convert(
         The table; if there was one already, unchanged.
 
     Raises:
-        InvalidArgumentError: As for ``deltareplay.convert``; or ``partition_schema`` does not parse
-            (``convert.partition_schema``).
-        CorruptTableError: A file is not a Parquet file (``data.footer``); the message names it.
-        UnsupportedFeatureError: As for ``deltareplay.convert``; or the executors lack deltareplay
-            (``spark.executors``).
+        InvalidArgumentError: ``partition_schema`` does not parse (``convert.partition_schema``).
+        UnsupportedFeatureError: Spark is older than 4.0 (``spark.too_old``); or the executors lack
+            deltareplay (``spark.executors``).
+        DeltaReplayError: As for ``deltareplay.convert``.
 
     >>> convert(spark, "s3://lake/events", partition_schema="day DATE")  # doctest: +SKIP
     Table('s3://lake/events')

@@ -62,8 +62,8 @@ def detail(
         timestamp: As in ``read``.
 
     Raises:
-        TableNotFoundError: There is no Delta table (``table.not_found``).
-        VersionNotFoundError: The log does not have the version (``version.not_found``).
+        TableNotFoundError: As in ``read``.
+        VersionNotFoundError: As in ``read``.
         CorruptTableError: The log is damaged.
 
     >>> detail(spark, table).select("numFiles", "sizeInBytes").collect()  # doctest: +SKIP

@@ -23,7 +23,7 @@ def history(spark: SparkSession, table: TableLike, *, limit: int | None = None) 
         limit: The maximum number; None lists all commits that are still in the log.
 
     Raises:
-        TableNotFoundError: There is no Delta table (``table.not_found``).
+        TableNotFoundError: As in ``read``.
         CorruptTableError: A commit does not decode.
 
     >>> history(spark, table, limit=1).select("version").collect()  # doctest: +SKIP

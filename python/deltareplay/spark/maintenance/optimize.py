@@ -60,6 +60,7 @@ def optimize(
         CommitConflictError: As ``Table.optimize``; nothing was committed.
         UnsupportedFeatureError: As ``Table.optimize``; or the executors lack deltareplay
             (``spark.executors``). Nothing was written.
+        TableNotFoundError: As in ``read``.
 
     >>> optimize(spark, "s3://lake/events", z_order_by=["user", "at"])  # doctest: +SKIP
     Written(version=42, metrics={'maxFileSize': 1073012345, ...})

@@ -42,10 +42,8 @@ def vacuum(
         The files that were deleted, or would be.
 
     Raises:
-        InvalidArgumentError: The retention is too short (``vacuum.retention``); or with ``lite``
-            the log does not reach back far enough (``vacuum.lite``).
-        UnsupportedFeatureError: As ``Table.vacuum``.
-        StorageError: A file cannot be deleted.
+        TableNotFoundError: As in ``read``.
+        DeltaReplayError: As ``Table.vacuum``.
 
     >>> vacuum(spark, "s3://lake/events").size_in_bytes  # doctest: +SKIP
     52613349376

@@ -63,9 +63,9 @@ def verify(spark: SparkSession, table: TableLike, *, rows: bool = False) -> Veri
         The checks that were made, and the findings.
 
     Raises:
-        TableNotFoundError: There is no Delta table (``table.not_found``).
-        UnsupportedFeatureError: With ``rows``, the executors lack deltareplay
-            (``spark.executors``).
+        TableNotFoundError: As in ``read``.
+        UnsupportedFeatureError: With ``rows``, Spark is older than 4.0 (``spark.too_old``), or the
+            executors lack deltareplay (``spark.executors``).
 
     >>> verify(spark, "s3://lake/events", rows=True).ok  # doctest: +SKIP
     True
