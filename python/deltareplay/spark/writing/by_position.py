@@ -161,7 +161,7 @@ def converted_by_position(
         only_structs: Whether to leave arrays and maps unchanged, with the names in them.
 
     Raises:
-        InvalidArgumentError: ``write.columns``: the value lacks fields, or is not a struct.
+        InvalidArgumentError: ``write.columns``: the value lacks fields; or as by ``converted``.
     """
     if is_collated(source):  # strings of a table compare by bytes
         source = Field(source.name, nullable(source.type))

@@ -127,6 +127,7 @@ class Compaction:
         Raises:
             CommitConflictError: Another writer removed or changed a file that was rewritten.
             StorageError: ``rows.vacuumed``: a vacuum deleted files that the tasks wrote.
+            DeltaReplayError: As by ``run.results``.
         """
         added = self._ordered() if self._plan.is_ordered else self._packed()
         text = settings.user_metadata(self._spark) if user_metadata is None else user_metadata

@@ -121,7 +121,7 @@ def generated(spark: SparkSession, field: Field, columns: Sequence[str]) -> Colu
     """Return the value of a generated column, in its type.
 
     Raises:
-        UnsupportedFeatureError: As by ``sql``.
+        UnsupportedFeatureError: As by ``value``.
     """
     computed = value(spark, field.generation_expression, generated_by(field), columns)
     return computed.cast(spark_type(field.type))
@@ -136,7 +136,7 @@ def default(spark: SparkSession, field: Field) -> str:
     """Return the default of a column as SQL; ``NULL`` if it has none.
 
     Raises:
-        UnsupportedFeatureError: As by ``sql``.
+        UnsupportedFeatureError: As by ``value`` and ``check``.
     """
     if field.default is None:
         return "NULL"

@@ -272,6 +272,7 @@ class StagedWrite:
             InvalidArgumentError: ``write.constraint``: a row breaks a constraint.
             StorageError: ``write.uncommitted_files``: the directory has other rows or files than
                 the tasks committed.
+            UnsupportedFeatureError: As by ``in_own_session``.
         """
         from pyspark.sql import Observation
         from pyspark.sql import functions as sf

@@ -66,7 +66,8 @@ class TargetTable:
         All columns are nullable, as with Delta's own writer.
 
         Raises:
-            InvalidArgumentError: A column or a property that no table can have.
+            InvalidArgumentError: A column or a property that no table can have, or a partition
+                column is not among the columns.
             UnsupportedFeatureError: A property requires a feature that cannot be written, or a
                 column has a collation (``spark.collation``).
         """
@@ -81,6 +82,10 @@ class TargetTable:
         """Return the table with the columns and struct fields of rows that it lacks.
 
         A table with type widening also gets the wider types of the rows.
+
+        Raises:
+            InvalidArgumentError: A column that no table can have.
+            UnsupportedFeatureError: ``spark.collation``: a column has a collation.
         """
         merged = _native.with_columns(self.metadata, new_columns(schema))
         return self if merged is None else self._with_metadata(merged)
@@ -105,6 +110,7 @@ class TargetTable:
         Raises:
             InvalidArgumentError: A column that no table can have, or a partition column is not
                 among the new columns.
+            UnsupportedFeatureError: ``spark.collation``: a column has a collation.
         """
         partitions = self.partition_columns if partition_by is None else partition_by
         partitions = partitions_among(schema.fieldNames(), partitions)
