@@ -47,7 +47,7 @@ def insert(
         by_name: Whether columns are matched by name instead of position.
 
     Raises:
-        InvalidArgumentError: As by ``write``.
+        InvalidArgumentError: As by ``aligned_rows``, ``parse`` and ``write``.
         TableNotFoundError: The name is not that of a Delta table.
     """
     spark = df.sparkSession
@@ -81,8 +81,9 @@ def save(
 
     Raises:
         InvalidArgumentError: ``definition.place``: the catalog has the table at another path than
-            the option ``path``; or as by ``write``.
+            the option ``path``; or as by ``parse`` and ``write``.
         TableNotFoundError: The name is that of something else; or there is no such schema.
+        UnsupportedFeatureError: ``spark.no_delta``; or as by ``write``.
     """
     mode = (mode or "error").lower()
     mode = "error" if mode in _ERROR_MODES else mode

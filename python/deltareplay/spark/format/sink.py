@@ -83,7 +83,7 @@ class Sink:
             InvalidArgumentError: An option is unknown, or contradicts the others or the table; or
                 the type of a column differs from the table's.
             UnsupportedFeatureError: The table has a feature that cannot be written, or an
-                expression that depends on the time zone of the session.
+                expression that depends on the time zone of the session; or as by ``parse``.
         """
         parsed = WriteOptions.of(parse(options, Use.WRITE), overwrite=overwrite)
         table = parsed.table
@@ -161,7 +161,8 @@ class Sink:
 
         Raises:
             InvalidArgumentError: ``sink.query``: the id of the query is unknown.
-                ``write.replace_where``: a file has other rows, too.
+                ``write.replace_where``: a file has other rows, too. ``transaction.append_only``:
+                rows must not be removed from the table.
             CommitConflictError: Another writer's commit conflicts.
             CommitStateUnknownError: The commit may exist, so the files are kept.
         """

@@ -52,7 +52,8 @@ def resolve_time_travel(options: Mapping[str, str], zone: str | None) -> dict[st
         zone: The zone of the session; None is UTC.
 
     Raises:
-        InvalidArgumentError: ``argument.version``: another option sets the version, too.
+        InvalidArgumentError: ``argument.version``: another option sets the version, too; or as by
+            ``parse``.
     """
     path = next((text for name, text in options.items() if name.lower() == "path"), "")
     split_path = lookup.split_time_travel(path)
@@ -105,7 +106,8 @@ def splits(
     """Return the splits of rows or changes, with the columns of a schema.
 
     Raises:
-        InvalidArgumentError: The schema or the filter has a column that the table does not have.
+        InvalidArgumentError: The schema or the filter has a column that the table does not have;
+            or as by ``ReadOptions.check``.
     """
     read = ReadOptions(options)
     read.check(stream=False)
@@ -129,7 +131,7 @@ def planner(options: Mapping[str, str], version: int | None, schema: Any) -> Str
     """Return the planner of a stream's batches, with the columns of a schema.
 
     Raises:
-        InvalidArgumentError: An option does not fit a stream.
+        InvalidArgumentError: As by ``ReadOptions.check`` and ``ReadOptions.excluded``.
     """
     read = ReadOptions(options)
     read.check(stream=True)

@@ -132,9 +132,10 @@ class StreamPlanner:
             split_size: Approximate bytes of files per split.
 
         Raises:
-            InvalidArgumentError: The table's columns changed (``follow.schema``), or it was
-                replaced (``follow.offset``).
-            UnsupportedFeatureError: A commit changed rows, and the options do not allow that.
+            InvalidArgumentError: As by ``next``.
+            UnsupportedFeatureError: As by ``next``; or ``option.regex``: some of the files that
+                must be compared are excluded.
+            VersionNotFoundError: The commits are no longer in the log.
             CorruptTableError: The log is damaged.
         """
         self._check_columns()
