@@ -32,6 +32,7 @@ def resolved(spark: SparkSession, table: TableLike) -> TableLike:
     lacks is returned as it is, too: as a relative path. Works without Delta's jar.
 
     Raises:
+        InvalidArgumentError: ``name.syntax``: the string is neither a path nor a valid name.
         TableNotFoundError: ``name.not_delta``: the catalog has the name, but not as a Delta table.
     """
     parts = name_parts(table)
@@ -87,9 +88,9 @@ def snapshot_at(
 
     Raises:
         InvalidArgumentError: ``argument.version``: ``version`` or ``timestamp`` was passed with a
-            snapshot, or with a path that ends with a version or time.
-        TableNotFoundError: As by ``resolved``; or there is no table at the path.
-        VersionNotFoundError: The table does not have the version.
+            snapshot, or with a path that ends with a version or time; or as by
+            ``evaluate_timestamp``.
+        DeltaReplayError: As by ``resolved`` and ``Table.snapshot``.
     """
     table = resolved(spark, table)
     path = os.fspath(table) if isinstance(table, (str, os.PathLike)) else ""

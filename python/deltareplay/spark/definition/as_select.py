@@ -49,9 +49,7 @@ def create(
             ``replace`` or ``or_replace``.
 
     Raises:
-        InvalidArgumentError: As by ``create_table``, before Spark runs the query; or as by
-            ``write``.
-        UnsupportedFeatureError: The table would have a feature that cannot be written.
+        DeltaReplayError: As by ``create_table``, before Spark runs the query; or as by ``write``.
     """
     rows = queries.run(spark, query)
     partition_by = partitions_among(rows.columns, partition_by)

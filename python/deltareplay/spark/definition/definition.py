@@ -135,14 +135,14 @@ def execute(spark: SparkSession, definition: Definition) -> tuple[Table, str | N
     Raises:
         InvalidArgumentError: There is neither a name nor a path, or the name has another path
             (``definition.place``); there is a table already, by this name or at the catalog's
-            path for it (``table.exists``); or as by ``create_table``, ``as_select.create`` or
-            ``column_expressions.check``.
+            path for it (``table.exists``); or as by ``column_expressions.check``.
         TableNotFoundError: There is no table to replace (``name.not_delta``, or
             ``table.not_found`` at a path); the name is that of a view or of another format
             (``name.not_delta``); or, for a new name, there is no such schema, or it has no location
             (``name.schema``).
-        UnsupportedFeatureError: ``spark.no_delta`` or ``sql.string``, for a new name; or as by
-            ``create_table`` or ``as_select.create``.
+        UnsupportedFeatureError: ``spark.no_delta`` or ``sql.string``, for a new name.
+        DeltaReplayError: As by ``create_table`` and ``with_defaults``; or, with a query, as by
+            ``as_select.create``.
     """
     name = definition.name
     if name is None:
@@ -156,9 +156,7 @@ def create(spark: SparkSession, definition: Definition, entry: CatalogEntry) -> 
     """Create or replace the table whose name or path was looked up.
 
     Raises:
-        InvalidArgumentError: As by ``execute``.
-        TableNotFoundError: As by ``execute``.
-        UnsupportedFeatureError: As by ``execute``.
+        DeltaReplayError: As by ``execute``.
     """
     name, location = definition.name, definition.location
     if entry.is_path:
