@@ -29,8 +29,9 @@ def rows(spark: SparkSession, function: str, arguments: tuple[str, ...]) -> Data
 
     Raises:
         InvalidArgumentError: ``sql.changes``: there are too few or too many arguments, or an
-            argument has the wrong type; ``name.syntax``: the table is not a name.
-        VersionNotFoundError: As by ``changes``.
+            argument has the wrong type; ``name.syntax``: the table is not a name;
+            ``argument.moment``: a string is not a time.
+        DeltaReplayError: As by ``changes``.
     """
     if len(arguments) not in (2, 3):
         raise InvalidArgumentError(

@@ -106,12 +106,9 @@ def run(spark: SparkSession, text: str) -> DataFrame:
     With delta-spark's jar, Spark reads them; otherwise as by ``run_on_snapshots``.
 
     Raises:
-        InvalidArgumentError: ``argument.version``: a path and the query both name a version; or as
-            by ``change_functions.rows``.
         UnsupportedFeatureError: ``sql.view``: a view of the catalog keeps the text of its query; or
             as by ``metadata_column.exclusions``.
-        TableNotFoundError: ``table.not_found``: there is no Delta table at a path.
-        VersionNotFoundError: ``version.not_found``: a table does not have the version.
+        DeltaReplayError: As by ``snapshot`` and ``change_functions.rows``.
     """
     return spark.sql(text) if capabilities.has_delta(spark) else run_on_snapshots(spark, text)
 

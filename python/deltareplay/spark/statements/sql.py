@@ -121,8 +121,7 @@ def sql(spark: SparkSession, text: str, args: arguments.Arguments | None = None)
 
     Raises:
         InvalidArgumentError: The statement is invalid (``sql.syntax``, ``sql.token``; the message
-            has the position); parameters and values do not match (``sql.arguments``); or as by the
-            function that runs it.
+            has the position), or parameters and values do not match (``sql.arguments``).
         UnsupportedFeatureError: A clause of ``ALTER TABLE`` (``sql.alter``) or of
             ``CREATE TABLE`` (``sql.create``) is not supported; ``SHOW CREATE TABLE``
             (``sql.catalog``); a script (``sql.script``); ``EXPLAIN`` of a change of a Delta table,
@@ -133,8 +132,7 @@ def sql(spark: SparkSession, text: str, args: arguments.Arguments | None = None)
             (``sql.arguments``).
         TableNotFoundError: There is no Delta table of that name (``name.not_delta``) or at that
             path (``table.not_found``).
-        VersionNotFoundError: A query names a version that the table does not have
-            (``version.not_found``).
+        DeltaReplayError: As by the function that runs the statement.
 
     >>> sql(spark, "DELETE FROM delta.`/tmp/orders` WHERE id = 7").show()  # doctest: +SKIP
     +-----------------+
