@@ -86,6 +86,8 @@ def files(
     Raises:
         InvalidArgumentError: As in ``Snapshot.files``; or ``reconcile`` has another value
             (``argument.reconcile``).
+        TableNotFoundError: As in ``read``.
+        VersionNotFoundError: As in ``read``.
         CorruptTableError: The log that the driver reads is damaged. If a task detects damage, the
             job fails with a ``PythonException`` that names the file and says what to do.
 

@@ -100,6 +100,7 @@ def changes(
         this is called.
 
     Raises:
+        TableNotFoundError: As in ``read``.
         VersionNotFoundError: As in ``Table.changes``.
         InvalidArgumentError: As in ``Table.changes``, and as in ``Changes.splits``: if nothing
             identifies the rows, the error comes before a job starts. If rows have the same key, a

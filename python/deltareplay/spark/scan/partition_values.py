@@ -25,7 +25,8 @@ def constants(files: pa.Table, columns: list[Column], zone: str) -> list[Constan
         zone: The session's time zone, for timestamps in the log without a zone.
 
     Raises:
-        CorruptTableError: A value does not parse as its type.
+        UnsupportedFeatureError: ``spark.time_zone``: the log has timestamps without a zone, and the
+            session's zone is unknown.
     """
     if not columns:
         return []

@@ -65,9 +65,11 @@ def read(
             those that the table's catalog vends, for as long as they last.
 
     Raises:
-        InvalidArgumentError: The column (``columns.unknown``) or filter (``filter.column``,
-            ``filter.syntax``) is invalid, or Spark does not support the storage (``spark.root``).
-        UnsupportedFeatureError: This version of Spark does not support a type or feature
+        InvalidArgumentError: As in ``Snapshot.scan``; ``version`` or ``timestamp`` is passed with
+            a ``Snapshot``, or with a path that ends with one (``argument.version``); or Spark does
+            not support the storage (``spark.root``).
+        UnsupportedFeatureError: The table needs features that this release lacks
+            (``protocol.reader_features``); this version of Spark does not support a type
             (``spark.too_old``, ``spark.type``); its public reader would ignore a file
             (``spark.hidden_file``); the deletion vectors are too large to broadcast
             (``spark.vectors``); or Spark cannot use the credentials that the catalog vends
