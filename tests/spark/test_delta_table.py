@@ -158,6 +158,18 @@ def test_for_name_refuses_invalid_names(spark: Any, text: str) -> None:
     assert caught.value.code == "name.syntax"
 
 
+def test_paths_and_names_must_be_strings(spark: Any) -> None:
+    methods = (
+        DeltaTable.forPath,
+        DeltaTable.forName,
+        DeltaTable.isDeltaTable,
+        DeltaTable.convertToDelta,
+    )
+    for method in methods:
+        with pytest.raises(ValueError, match="needs to be a string but got int"):
+            method(spark, 1)  # type: ignore[arg-type]
+
+
 def test_is_delta_table(spark: Any, tmp_path: Path) -> None:
     spark.range(3).write.parquet(str(tmp_path / "parquet"))
     write_table(spark, tmp_path / "t")

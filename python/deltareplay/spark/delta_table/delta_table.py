@@ -90,7 +90,7 @@ class DeltaTable:
             mode: ``symlink_format_manifest``, in any case.
 
         Raises:
-            InvalidArgumentError: There is no such mode (``generate.mode``).
+            DeltaReplayError: As by ``Table.generate``.
 
         >>> orders.generate("symlink_format_manifest")  # doctest: +SKIP
         """
@@ -105,9 +105,7 @@ class DeltaTable:
 
         Raises:
             TypeError: The condition is neither SQL text nor a column.
-            InvalidArgumentError: Spark cannot resolve the condition (``statement.expression``), or
-                the table is append-only (``transaction.append_only``).
-            CommitConflictError: Another writer's commit conflicts.
+            DeltaReplayError: As by ``deltareplay.spark.delete``.
 
         >>> orders.delete("day < '2026-01-01'")  # doctest: +SKIP
         """
@@ -127,12 +125,8 @@ class DeltaTable:
 
         Raises:
             TypeError: An expression is neither SQL text nor a column.
-            InvalidArgumentError: ``set`` is missing (``argument.type``), names a column that does
-                not exist (``statement.column``), or breaks a rule of the table
-                (``write.constraint``); Spark cannot resolve an expression
-                (``statement.expression``); or the table is append-only
-                (``transaction.append_only``).
-            CommitConflictError: Another writer's commit conflicts.
+            InvalidArgumentError: ``set`` is missing (``argument.type``).
+            DeltaReplayError: As by ``deltareplay.spark.update``.
 
         >>> orders.update("id = 7", {"status": "'paid'"})  # doctest: +SKIP
         """
@@ -181,7 +175,7 @@ class DeltaTable:
             A DataFrame without rows and columns.
 
         Raises:
-            InvalidArgumentError: The period is invalid or too short (``vacuum.retention``).
+            DeltaReplayError: As by ``deltareplay.spark.vacuum``.
 
         >>> orders.vacuum(168)  # doctest: +SKIP
         """
@@ -227,12 +221,13 @@ class DeltaTable:
             partitionSchema: The partition columns, as DDL or as a ``StructType``.
 
         Raises:
-            InvalidArgumentError: The identifier is not a directory of Parquet files
-                (``name.parquet``, ``convert.no_files``), or its subdirectories do not have these
-                partition columns (``convert.partition``).
+            InvalidArgumentError: The identifier is not the path of a directory of Parquet files
+                (``name.parquet``), or not a name (``name.syntax``).
+            DeltaReplayError: As by ``deltareplay.spark.convert``.
 
         >>> DeltaTable.convertToDelta(spark, "parquet.`/tmp/orders`", "day date")  # doctest: +SKIP
         """
+        _check_type(identifier, str, "identifier", "a string")
         path = names.path_of(names.table_parts(identifier), "parquet")
         if path is None:
             raise InvalidArgumentError(
@@ -267,6 +262,7 @@ class DeltaTable:
         >>> DeltaTable.forPath(spark, "demo/orders").toDF().show()  # doctest: +SKIP
         """
         capabilities.check(sparkSession)
+        _check_type(path, (str, Table), "path", "a string")
         table = path if isinstance(path, Table) else lookup.at_path(path, hadoopConf)
         _check_exists(table)
         return cls(sparkSession, table)
@@ -288,6 +284,7 @@ class DeltaTable:
         >>> DeltaTable.forName(spark, "orders").toDF().show()  # doctest: +SKIP
         """
         capabilities.check(sparkSession)
+        _check_type(tableOrViewName, str, "tableOrViewName", "a string")
         entry = lookup.find(sparkSession, names.table_parts(tableOrViewName))
         table = entry.table()
         _check_exists(table)
@@ -358,6 +355,7 @@ class DeltaTable:
         True
         """
         capabilities.check(sparkSession)
+        _check_type(identifier, str, "identifier", "a string")
         return lookup.at_path(identifier).native.exists()
 
     def upgradeTableProtocol(self, readerVersion: int, writerVersion: int) -> None:
@@ -389,8 +387,7 @@ class DeltaTable:
             featureName: The feature.
 
         Raises:
-            InvalidArgumentError: There is no such feature (``protocol.unknown_feature``).
-            UnsupportedFeatureError: This release cannot write it (``protocol.writer_features``).
+            DeltaReplayError: As by ``Table.add_feature``.
 
         >>> orders.addFeatureSupport("deletionVectors")  # doctest: +SKIP
         """
@@ -405,9 +402,7 @@ class DeltaTable:
             truncateHistory: Whether older versions are deleted instead of protected.
 
         Raises:
-            InvalidArgumentError: The table does not have the feature (``protocol.feature_absent``),
-                or still needs it (``alter.feature_in_use``).
-            UnsupportedFeatureError: This release cannot drop it (``alter.drop_feature``).
+            DeltaReplayError: As by ``Table.drop_feature``.
 
         >>> orders.dropFeatureSupport("deletionVectors")  # doctest: +SKIP
         """
@@ -426,9 +421,7 @@ class DeltaTable:
             One row of metrics.
 
         Raises:
-            InvalidArgumentError: The version is not an integer (``argument.type``).
-            VersionNotFoundError: The log no longer has it (``version.not_found``), or files are
-                missing (``restore.missing_files``).
+            DeltaReplayError: As by ``Table.restore``.
 
         >>> orders.restoreToVersion(3).show()  # doctest: +SKIP
         """
@@ -447,8 +440,7 @@ class DeltaTable:
 
         Raises:
             InvalidArgumentError: The timestamp is invalid (``argument.moment``).
-            VersionNotFoundError: The log has no version that old (``version.timestamp``), or files
-                are missing (``restore.missing_files``).
+            DeltaReplayError: As by ``Table.restore``.
 
         >>> orders.restoreToTimestamp("2026-01-31").show()  # doctest: +SKIP
         """
@@ -482,8 +474,10 @@ class DeltaTable:
             The clone.
 
         Raises:
-            InvalidArgumentError: There is a table already (``table.exists``), or an argument has
-                the wrong type (``argument.type``).
+            TableNotFoundError: The catalog has no such schema (``name.schema``), or something else
+                under the name (``name.not_delta``).
+            UnsupportedFeatureError: The catalog cannot take the name (``spark.no_delta``).
+            DeltaReplayError: As by ``deltareplay.spark.clone``.
 
         >>> orders.clone("/tmp/orders_backup", isShallow=True)  # doctest: +SKIP
         """
@@ -506,6 +500,9 @@ class DeltaTable:
             replace: As for ``clone``.
             properties: As for ``clone``.
 
+        Raises:
+            DeltaReplayError: As by ``clone``.
+
         >>> orders.cloneAtVersion(3, "/tmp/orders_3", isShallow=True)  # doctest: +SKIP
         """
         _check_type(version, int, "version", "an int")
@@ -527,6 +524,10 @@ class DeltaTable:
             isShallow: As for ``clone``.
             replace: As for ``clone``.
             properties: As for ``clone``.
+
+        Raises:
+            InvalidArgumentError: The timestamp is invalid (``argument.moment``).
+            DeltaReplayError: As by ``clone``.
 
         >>> orders.cloneAtTimestamp("2026-01-31", "/tmp/january")  # doctest: +SKIP
         """
@@ -572,7 +573,7 @@ def _check_exists(table: Table) -> None:
         )
 
 
-def _check_type(value: object, kind: type, argument: str, expected: str) -> None:
+def _check_type(value: object, kind: type | tuple[type, ...], argument: str, expected: str) -> None:
     """Check the type of an argument; as in delta-spark, the error is a ``ValueError``."""
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise InvalidArgumentError(

@@ -65,7 +65,8 @@ class DeltaMergeBuilder:
 
         Raises:
             TypeError: An expression is neither SQL text nor a column.
-            InvalidArgumentError: ``set`` is missing (``argument.type``).
+            InvalidArgumentError: ``set`` is missing (``argument.type``), or sets a column twice
+                (``statement.column``).
         """
         values = self._values(set, "'set' in whenMatchedUpdate")
         return self._add("matched", "update", condition, values)
@@ -99,8 +100,8 @@ class DeltaMergeBuilder:
                 their default.
 
         Raises:
-            TypeError: An expression is neither SQL text nor a column.
-            InvalidArgumentError: ``values`` is missing (``argument.type``).
+            TypeError: As by ``whenMatchedUpdate``.
+            InvalidArgumentError: As by ``whenMatchedUpdate``.
         """
         assignments = self._values(values, "'values' in whenNotMatchedInsert")
         return self._add("not_matched", "insert", condition, assignments)
@@ -125,8 +126,8 @@ class DeltaMergeBuilder:
             set: As for ``whenMatchedUpdate``.
 
         Raises:
-            TypeError: An expression is neither SQL text nor a column.
-            InvalidArgumentError: ``set`` is missing (``argument.type``).
+            TypeError: As by ``whenMatchedUpdate``.
+            InvalidArgumentError: As by ``whenMatchedUpdate``.
         """
         values = self._values(set, "'set' in whenNotMatchedBySourceUpdate")
         return self._add("not_matched_by_source", "update", condition, values)
@@ -155,12 +156,13 @@ class DeltaMergeBuilder:
             ``num_inserted_rows``.
 
         Raises:
-            InvalidArgumentError: The source is a stream (``merge.stream``); there is no clause
-                (``rows.merge``); an expression names a column that does not exist
-                (``statement.column``, ``statement.expression``); several source rows match one
-                target row (``rows.ambiguous``); or a row would break a rule of the table
-                (``write.constraint``).
-            CommitConflictError: Another writer's commit conflicts.
+            InvalidArgumentError: The source is a stream (``merge.stream``), or has two columns of
+                the same name (``write.columns``); there is no clause, or one without a condition is
+                not the last of its kind (``rows.merge``); a condition is not deterministic
+                (``statement.unrepeatable``); several source rows match one target row
+                (``rows.ambiguous``); or as by ``deltareplay.spark.update``, but a table that is
+                append-only allows inserts.
+            DeltaReplayError: As by ``deltareplay.spark.update``.
         """
         arguments = MergeArguments(
             self._spark,

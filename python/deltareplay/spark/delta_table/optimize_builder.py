@@ -39,8 +39,7 @@ class DeltaOptimizeBuilder:
             One row: ``path`` and ``metrics``, as from delta-spark.
 
         Raises:
-            InvalidArgumentError: The filter names a column that is not a partition column
-                (``optimize.where``).
+            DeltaReplayError: As by ``deltareplay.spark.optimize``.
         """
         return optimize_result.run(self._spark, self._table, self._where)
 
@@ -55,8 +54,9 @@ class DeltaOptimizeBuilder:
 
         Raises:
             TypeError: A column is not a string.
-            InvalidArgumentError: A column does not exist (``alter.column``), is a partition column,
-                or has no statistics; or its type has no order (``optimize.z_order``).
+            InvalidArgumentError: A column is spelled in another case (``alter.column``), and the
+                session distinguishes upper and lower case.
+            DeltaReplayError: As by ``deltareplay.spark.optimize``.
         """
         names = cols[0] if len(cols) == 1 and isinstance(cols[0], (list, tuple)) else cols
         for name in names:

@@ -67,6 +67,9 @@ class DeltaTableBuilder(Generic[_Opened]):
 
         Args:
             identifier: The name, qualified if not in the current schema; or ``delta.`/path```.
+
+        Raises:
+            TypeError: The name is not a string.
         """
         self._definition.name = _text(identifier, "the identifier")
         return self
@@ -76,6 +79,9 @@ class DeltaTableBuilder(Generic[_Opened]):
 
         Args:
             location: A Hadoop path, or a name such as ``uc://main.sales.orders``.
+
+        Raises:
+            TypeError: The path is not a string.
         """
         self._definition.location = _text(location, "the location")
         return self
@@ -85,6 +91,9 @@ class DeltaTableBuilder(Generic[_Opened]):
 
         Args:
             comment: The comment.
+
+        Raises:
+            TypeError: The comment is not a string.
         """
         self._definition.comment = _text(comment, "the comment of the table")
         return self
@@ -214,18 +223,16 @@ class DeltaTableBuilder(Generic[_Opened]):
             The table.
 
         Raises:
-            InvalidArgumentError: Neither name nor path is set (``definition.place``); there is a
-                table already (``table.exists``); a column (``schema.duplicate_column``,
-                ``transaction.column_name``), a property (``properties.unknown``,
-                ``properties.value``), a partition column (``transaction.partition_columns``) or a
-                generated value (``definition.generated``) is invalid.
+            InvalidArgumentError: Neither name nor path is set, or the name has another path
+                (``definition.place``); the name is invalid (``name.syntax``); or the value of a
+                generated column is (``definition.generated``).
             TableNotFoundError: There is no table to replace (``table.not_found`` at a path,
                 ``name.not_delta`` for a name); the name is not that of a Delta table
                 (``name.not_delta``); or the schema of a new name does not exist, or has no location
                 (``name.schema``).
             UnsupportedFeatureError: The catalog cannot take the name (``spark.no_delta``): see
-                ``deltareplay.spark.register``; or a property requires a feature that this release
-                cannot write (``protocol.writer_features``).
+                ``deltareplay.spark.register``.
+            DeltaReplayError: As by ``deltareplay.create_table``.
         """
         table, name = definition.execute(self._spark, self._definition)
         return self._opened(self._spark, table, None, name)
