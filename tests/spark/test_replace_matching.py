@@ -258,6 +258,7 @@ def test_the_source_may_be_the_table(spark: Any, tmp_path: Path, bases: dict[str
         ({"replace_using": ["q"], "schema_mode": "merge"}, "write.columns"),  # not in the table
         ({"replace_using": ["v"]}, "write.columns"),  # not in the rows
         ({"replace_using": []}, "argument.type"),
+        ({"replace_on": 1}, "argument.type"),
         ({"replace_using": ["id"], "replace_on": "true"}, "write.mode"),
         ({"replace_using": ["id"], "where": "true"}, "write.mode"),
         ({"replace_using": ["id"], "partition_overwrite": "dynamic"}, "write.mode"),

@@ -256,6 +256,13 @@ def test_partial_overwrites(spark: Any, tmp_path: Path) -> None:
         "statement.expression",
         lambda: dr_spark.write(elsewhere, path, mode="overwrite", where="nothing = 9"),
     )
+    for where in ("nothing = 9", "p ="):
+        raises(
+            "statement.expression",
+            lambda where=where: dr_spark.write(
+                elsewhere, tmp_path / "new", mode="overwrite", where=where
+            ),
+        )
     gone = dr.Table(path).snapshot().files(filter="p = 'c'")["size"].to_pylist()
     written = dr_spark.write(frame((5, "c")), path, mode="overwrite", partition_overwrite="dynamic")
     assert rows_of(same_rows(spark, path)) == rows_of(frame((1, "a"), (4, "b"), (5, "c")))

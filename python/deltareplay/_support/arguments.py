@@ -280,6 +280,19 @@ def _instance_of(name: str, expected: str) -> Callable[[str, Any], Any]:
     return check
 
 
+_column = _instance_of("pyspark.Column", "SQL text or a column")
+
+
+def _expression(argument: str, value: Any) -> Any:
+    return value if isinstance(value, str) else _column(argument, value)
+
+
+def _expressions_by_column(argument: str, value: Any) -> Mapping[str, Any]:
+    for name, item in _values_by_column(argument, value).items():
+        _expression(f"{argument}[{name!r}]", item)
+    return dict(value)
+
+
 Rule = Callable[[str, Any], Any]
 #: The checks of arguments, by their annotation without `| None`.
 _RULES: dict[str, Rule] = {
@@ -311,6 +324,8 @@ _RULES: dict[str, Rule] = {
     "Mapping[str, Mapping[str, Any]]": _mappings,
     "Mapping[str, Expression]": _values_by_column,
     "Mapping[str, Value]": _values_by_column,
+    "str | Column": _expression,
+    "Mapping[str, str | Column]": _expressions_by_column,
     "str | os.PathLike[str]": _path,
     "Sequence[str | os.PathLike[str]]": _paths,
 }

@@ -59,10 +59,10 @@ class Assignments:
             inserts: Whether the values are those of new rows.
 
         Raises:
-            InvalidArgumentError: ``statement.column``: the table has no such column, it is set
-                twice, or it has no default. ``write.identity``: it is an identity column, which may
-                not be set.
-            UnsupportedFeatureError: ``spark.expression``: Spark cannot evaluate a default safely.
+            InvalidArgumentError: ``statement.column``: the table has no such column, or it is set
+                twice. ``write.identity``: it is an identity column, which may not be set. Or as by
+                ``default_of``.
+            UnsupportedFeatureError: As by ``default_of``.
         """
         values: dict[tuple[str, ...], Column] = {}
         key = settings.name_key(spark)
@@ -104,8 +104,8 @@ class Assignments:
             evolve: The option or clause that lets the statement evolve the schema, if any.
 
         Raises:
-            InvalidArgumentError: ``statement.column``: a value has another type, or a void column
-                is set to values.
+            InvalidArgumentError: ``statement.column``: a void column is set to values; or as by
+                ``assigned``.
         """
         paths = list(self.values)
         values = rows.select(

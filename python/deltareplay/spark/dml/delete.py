@@ -53,10 +53,12 @@ def delete(
 
     Raises:
         InvalidArgumentError: The condition does not fit the table (``statement.expression``); the
-            table is append-only (``transaction.append_only``).
+            table is append-only (``transaction.append_only``); or Spark does not support the
+            storage (``spark.root``).
         UnsupportedFeatureError: Spark is older than 4.0 (``spark.too_old``); the table has a
-            feature that cannot be written (``write.feature``, ``protocol.writer_features``).
-        TableNotFoundError: There is no table (``table.not_found``).
+            feature that cannot be written (``write.feature``, ``protocol.writer_features``); or as
+            by ``read``.
+        TableNotFoundError: As by ``read``.
         CommitConflictError: Another writer changed the files that were read.
 
     Source: Delta protocol, "Deletion Vectors", "Row Tracking", "Add CDC File".

@@ -77,7 +77,8 @@ def replace(
 
     Raises:
         InvalidArgumentError: ``write.columns`` or ``write.identity``: the new rows do not fit the
-            table. ``statement.expression``: Spark cannot resolve the condition.
+            table. ``write.constraint``: one of them does not satisfy the condition, or a rule of
+            the table. ``statement.expression``: Spark cannot resolve the condition.
             ``transaction.append_only``: rows must not be removed from the table.
     """
     statement.refuse_append_only()
@@ -102,10 +103,8 @@ def replace_matching(
         The version and the metrics of the commit.
 
     Raises:
-        InvalidArgumentError: ``write.columns``: the new rows do not fit the table, or a column of
-            ``using`` is missing. ``write.identity``: the new rows have values for a column that is
-            GENERATED ALWAYS AS IDENTITY. ``statement.expression``: Spark cannot resolve the
-            condition. ``transaction.append_only``: rows must not be removed from the table.
+        InvalidArgumentError: As by ``replace``; ``write.columns``: a column of ``using`` is
+            missing, or two of the new rows' columns have the same name.
     """
     statement.refuse_append_only()
     target, alias = statement.target, matching.alias

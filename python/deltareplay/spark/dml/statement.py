@@ -68,7 +68,7 @@ class DmlStatement:
                 ``write.columns``: a column has a reserved name.
             UnsupportedFeatureError: Spark is older than 4.0 (``spark.too_old``); or the table has a
                 feature that cannot be written (``write.feature``).
-            TableNotFoundError: ``table.not_found``: there is no table.
+            TableNotFoundError: As by ``resolved``; or ``table.not_found``: there is no table.
         """
         capabilities.require_spark_4(spark, "changing a table")
         snapshot = (
@@ -191,7 +191,7 @@ def as_column(condition: str | Column) -> Column:
     return sf.expr(condition) if isinstance(condition, str) else condition
 
 
-def checked_condition(value: Any, argument: str = "condition") -> Expression | None:
+def checked_condition(value: Any) -> Expression | None:
     """Check the type of a condition, and return it; it may be None.
 
     Raises:
@@ -200,7 +200,7 @@ def checked_condition(value: Any, argument: str = "condition") -> Expression | N
     if value is None or is_expression(value):
         return value
     raise TypeError(
-        f"{argument} must be a Spark SQL Column or a string (an expression in SQL), not "
+        "condition must be a Spark SQL Column or a string (an expression in SQL), not "
         f"{type(value).__name__}"
     )
 

@@ -68,13 +68,13 @@ def update(
         is already in the table; the metrics of ``Table.update``.
 
     Raises:
-        InvalidArgumentError: The condition or a value (``statement.expression``) or a column
-            (``statement.column``) does not fit the table; or a row would break a rule of the table
-            (``write.constraint``).
-        UnsupportedFeatureError: As in ``delete``; or Spark cannot evaluate a default safely
-            (``spark.expression``).
-        TableNotFoundError: There is no table (``table.not_found``).
-        CommitConflictError: Another writer changed the files that were read.
+        InvalidArgumentError: As by ``delete``; a value (``statement.expression``) or a column
+            (``statement.column``) does not fit the table; an identity column is set
+            (``write.identity``); or a row would break a rule of the table (``write.constraint``).
+        UnsupportedFeatureError: As by ``delete``; or Spark cannot evaluate an expression of the
+            table safely (``spark.expression``).
+        TableNotFoundError: As by ``delete``.
+        CommitConflictError: As by ``delete``.
 
     Source: Delta protocol, "Deletion Vectors", "Row Tracking", "Add CDC File".
 
@@ -83,7 +83,7 @@ def update(
     """
     statement = DmlStatement.of(spark, table, root, txn, user_metadata)
     statement.refuse_append_only()
-    if not isinstance(set, Mapping) or not set:
+    if not set:
         raise InvalidArgumentError(
             "an update needs columns to set: pass set={'column': 'value'}",
             code="statement.column",

@@ -15,8 +15,9 @@ from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.catalog import registration
 from deltareplay.spark.catalog.table_argument import TableLike, location_of, name_parts, resolved
 from deltareplay.spark.dml import overwrite, replace_where
-from deltareplay.spark.dml.statement import DmlStatement, checked_condition
+from deltareplay.spark.dml.statement import DmlStatement, analyzed, as_column
 from deltareplay.spark.scan.skipping import skipping_filter
+from deltareplay.spark.schema.fields import struct_type
 from deltareplay.spark.session import capabilities, settings
 from deltareplay.spark.writing import default_properties
 from deltareplay.spark.writing.staged_write import FileRows, commit_rows
@@ -24,9 +25,7 @@ from deltareplay.spark.writing.target_table import TargetTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
-
-    from deltareplay.spark.dml.statement import Expression
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 
 @renamed(
@@ -42,7 +41,7 @@ def write(
     mode: Literal["append", "overwrite", "error", "ignore"] = "append",
     where: str | None = None,
     replace_using: Sequence[str] | None = None,
-    replace_on: Expression | None = None,
+    replace_on: str | Column | None = None,
     target_alias: str = "target",
     partition_overwrite: Literal["static", "dynamic"] | None = None,
     partition_columns: Sequence[str] | None = None,
@@ -107,18 +106,22 @@ def write(
         if there was nothing to commit: no rows to write or to replace, no new columns, no ``txn``.
 
     Raises:
-        InvalidArgumentError: Rows do not fit the table (``write.columns``), or break a constraint
-            (``write.constraint``; the message has the first such row of a task); with mode
-            ``error``, the table exists (``table.exists``); an append-only table would be
-            overwritten (``transaction.append_only``); arguments cannot be combined
-            (``write.mode``); the DataFrame is a stream (``write.stream``); Spark cannot resolve
-            ``replace_on`` (``statement.expression``).
+        InvalidArgumentError: Rows do not fit the table (``write.columns``, ``write.identity``), or
+            break a constraint (``write.constraint``; the message has the first such row of a task);
+            with mode ``error``, the table exists (``table.exists``); an append-only table would be
+            overwritten (``transaction.append_only``); arguments contradict each other
+            (``write.mode``) or the table (``write.partitions``); the DataFrame is a stream
+            (``write.stream``); Spark cannot resolve a condition (``statement.expression``); or, for
+            a new table, as by ``deltareplay.create_table``.
         TableNotFoundError: ``replace_using`` or ``replace_on`` is set, and there is no table
-            (``table.not_found``).
+            (``table.not_found``); the name is that of something else (``name.not_delta``), or its
+            schema does not exist (``name.schema``).
         UnsupportedFeatureError: The table has a feature that cannot be written
-            (``protocol.writer_features``, ``write.feature``); Spark is older than 4.0
-            (``spark.too_old``); or, as in ``read``, Spark cannot use the vended credentials.
-            Nothing was written.
+            (``protocol.writer_features``, ``write.feature``), or an expression that Spark cannot
+            evaluate safely (``spark.expression``); the rows have a collation
+            (``spark.collation``); the catalog cannot take a new name (``spark.no_delta``); Spark is
+            older than 4.0 (``spark.too_old``); or, as by ``read``, Spark cannot use the vended
+            credentials. Nothing was written.
         CommitConflictError: Another writer's commit conflicts; nothing was committed.
         CommitStateUnknownError: It is unknown whether the storage took the commit
             (``commit.unknown``).
@@ -217,6 +220,9 @@ def write_rows(
     if matching is not None and snapshot is not None:
         statement = DmlStatement(spark, snapshot, target, root)
         return WrittenVersion(*replace_where.replace_matching(statement, matching, transaction))
+    if snapshot is None and where is not None:
+        empty = spark.createDataFrame([], struct_type(target.fields))
+        analyzed(lambda: empty.where(as_column(where)))
     removed, filter = None, None
     if mode == "overwrite" and snapshot is not None and partition_overwrite == "static":
         removed = overwrite.files(spark, snapshot, where)
@@ -243,7 +249,7 @@ def write_rows(
 
 
 def _matching(
-    df: DataFrame, using: Sequence[str] | None, on: Expression | None, alias: str
+    df: DataFrame, using: Sequence[str] | None, on: str | Column | None, alias: str
 ) -> replace_where.Matching:
     """Return the matching condition of the arguments of ``write``."""
     if using is not None and on is not None:
@@ -257,9 +263,7 @@ def _matching(
             "replace_using is empty: pass a list of columns, such as ['id']",
             code="argument.type",
         )
-    return replace_where.Matching(
-        columns, checked_condition(on, "replace_on"), alias, df, lambda rows: rows
-    )
+    return replace_where.Matching(columns, on, alias, df, lambda rows: rows)
 
 
 def _session(df: DataFrame) -> SparkSession:

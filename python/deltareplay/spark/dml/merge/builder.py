@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
 from deltareplay._support.arguments import checked
-from deltareplay._table.merge import Merge
+from deltareplay._table.merge import Clause, Merge, Then, When
+from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.catalog.table_argument import TableLike
 from deltareplay.spark.dml.merge.execution import MergeArguments, execute
 from deltareplay.spark.dml.merge.repeatability import MergeSource
@@ -53,14 +55,20 @@ def merge(
         A merge without clauses: add them by its methods, then call ``execute``.
 
     Raises:
-        InvalidArgumentError: ``merge.stream``: the source is a stream. ``write.columns``: two of
-            its columns have the same name.
+        InvalidArgumentError: The source is a stream (``merge.stream``), or has two columns of the
+            same name (``write.columns``); ``schema_mode`` is another value
+            (``rows.schema_mode``). ``execute`` raises as ``DeltaMergeBuilder.execute``.
 
     >>> merge(  # doctest: +SKIP
     ...     spark, "demo/events", updates, "target.id = source.id"
     ... ).when_matched_update_all().when_not_matched_insert_all().execute()
     Written(version=5, metrics={'numTargetRowsInserted': 10, ...})
     """
+    if schema_mode not in (None, "merge"):
+        raise InvalidArgumentError(
+            f"schema_mode is {schema_mode!r}: pass 'merge', or leave it out",
+            code="rows.schema_mode",
+        )
     arguments = MergeArguments(
         spark,
         table,
@@ -72,4 +80,15 @@ def merge(
         user_metadata=user_metadata,
         root=root,
     )
-    return Merge.of(functools.partial(execute, arguments))
+    return Merge.of(functools.partial(execute, arguments), _clause)
+
+
+@checked
+def _clause(
+    when: When,
+    then: Then,
+    condition: str | Column | None,
+    values: Mapping[str, str | Column] | None,
+) -> Clause[str | Column, str | Column]:
+    """Return a clause; check that its condition and values are expressions."""
+    return Clause(when, then, condition, values)

@@ -150,7 +150,8 @@ class MergeExecution:
             source: The rows of the source.
 
         Raises:
-            InvalidArgumentError: Spark cannot resolve an expression.
+            InvalidArgumentError: ``statement.expression``: Spark cannot resolve an expression; or
+                as by ``JoinedColumns.assignments``.
         """
         pairs = analyzed(lambda: empty.join(source, as_column(self.on), "full"))
         joined = self.columns.with_copies(pairs)

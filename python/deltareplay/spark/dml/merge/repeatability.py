@@ -74,9 +74,15 @@ class MergeSource:
         """Determine the alias of the source, and check its columns.
 
         Raises:
-            InvalidArgumentError: ``merge.stream``: the rows are a stream. ``write.columns``: two
-                columns have the same name.
+            InvalidArgumentError: ``argument.type``: the source is not a DataFrame.
+                ``merge.stream``: it is a stream. ``write.columns``: two of its columns have the
+                same name.
         """
+        if not hasattr(frame, "isStreaming"):
+            raise InvalidArgumentError(
+                f"source needs to be a Spark DataFrame but got {type(frame).__name__}",
+                code="argument.type",
+            )
         if frame.isStreaming:
             raise InvalidArgumentError(
                 "the source is a stream: merge each of its batches, by df.writeStream.foreachBatch",
@@ -227,7 +233,7 @@ def repeatable(
 
     Raises:
         InvalidArgumentError: ``statement.unrepeatable``: the condition is not deterministic, or
-            uses the current time in a way that cannot be replaced.
+            uses the current time in a way that cannot be replaced; or as by ``analyzed``.
     """
     if condition is None:
         return None
