@@ -361,40 +361,6 @@ BAD: dict[str, tuple[str, Callable[[Any, Path], Any]]] = {
             spark, path, spark.readStream.format("rate").load(), "1 = 0"
         ),
     ),
-    "a number as a condition": (
-        "argument.type",
-        lambda spark, path: dr_spark.delete(spark, path, 1),
-    ),
-    "a number as a value": (
-        "argument.type",
-        lambda spark, path: dr_spark.update(spark, path, None, {"id": 1}),
-    ),
-    "a merge of something else": (
-        "argument.type",
-        lambda spark, path: dr_spark.merge(spark, path, [{"id": 1}], "1 = 0"),
-    ),
-    "a merge without a condition": (
-        "argument.type",
-        lambda spark, path: dr_spark.merge(spark, path, source(spark), None),
-    ),
-    "a number as a value of a merge": (
-        "argument.type",
-        lambda spark, path: dr_spark.merge(
-            spark, path, source(spark), "1 = 0"
-        ).when_not_matched_insert({"id": 1}),
-    ),
-    "a number as a condition of a clause": (
-        "argument.type",
-        lambda spark, path: dr_spark.merge(spark, path, source(spark), "1 = 0").when_matched_delete(
-            1
-        ),
-    ),
-    "another mode of a merge": (
-        "rows.schema_mode",
-        lambda spark, path: dr_spark.merge(
-            spark, path, source(spark), "1 = 0", schema_mode="overwrite"
-        ),
-    ),
 }
 
 
