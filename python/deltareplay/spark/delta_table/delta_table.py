@@ -474,6 +474,8 @@ class DeltaTable:
             The clone.
 
         Raises:
+            InvalidArgumentError: The target is neither an absolute path nor a name
+                (``name.syntax``).
             TableNotFoundError: The catalog has no such schema (``name.schema``), or something else
                 under the name (``name.not_delta``).
             UnsupportedFeatureError: The catalog cannot take the name (``spark.no_delta``).

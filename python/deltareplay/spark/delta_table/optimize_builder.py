@@ -54,8 +54,7 @@ class DeltaOptimizeBuilder:
 
         Raises:
             TypeError: A column is not a string.
-            InvalidArgumentError: A column is spelled in another case (``alter.column``), and the
-                session distinguishes upper and lower case.
+            InvalidArgumentError: A column does not exist (``alter.column``).
             DeltaReplayError: As by ``deltareplay.spark.optimize``.
         """
         names = cols[0] if len(cols) == 1 and isinstance(cols[0], (list, tuple)) else cols

@@ -224,8 +224,9 @@ class DeltaTableBuilder(Generic[_Opened]):
 
         Raises:
             InvalidArgumentError: Neither name nor path is set, or the name has another path
-                (``definition.place``); the name is invalid (``name.syntax``); or the value of a
-                generated column is (``definition.generated``).
+                (``definition.place``); the name (``name.syntax``), a clustering column
+                (``alter.clustering``, ``alter.column``) or the value of a generated column
+                (``definition.generated``) is invalid.
             TableNotFoundError: There is no table to replace (``table.not_found`` at a path,
                 ``name.not_delta`` for a name); the name is not that of a Delta table
                 (``name.not_delta``); or the schema of a new name does not exist, or has no location
