@@ -346,6 +346,40 @@ def test_columns_that_change_stop_the_stream(log: logs.LogBuilder) -> None:
     ]
 
 
+@pytest.mark.parametrize("read_change_feed", [False, True])
+def test_other_changes_of_columns_do_not_stop_the_stream(
+    log: logs.LogBuilder, read_change_feed: bool
+) -> None:
+    """Writers of identity columns change the schema in each commit."""
+
+    def columns(counter: int, **metadata: str) -> str:
+        identity = {"delta.identity.start": 1, "delta.identity.highWaterMark": counter}
+        fields = [
+            logs.field_json("id", "long", metadata=identity),
+            logs.field_json("v", "string", metadata=metadata),
+        ]
+        return json.dumps({"type": "struct", "fields": fields[:: -1 if counter > 2 else 1]})
+
+    log.create(columns(0))
+    table = dr.Table(log.uri)
+    stream = table.follow(starting_version=0, poll_interval=0.01, read_change_feed=read_change_feed)
+    for number, schema in enumerate(
+        [
+            columns(1),
+            columns(2, comment="a note", CURRENT_DEFAULT="'x'"),
+            columns(3, **{"delta.columnMapping.physicalName": "v"}),
+        ]
+    ):
+        rows = data.write(log.table, f"{number}.parquet", {"id": [number], "v": ["a"]})
+        log.commit(logs.metadata(schema), rows)
+        [row] = next(stream).data.to_pylist()
+        assert (row["id"], row["v"]) == (number, "a")
+    log.commit(logs.metadata(logs.schema(id="long", w="string")))
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        next(stream)
+    assert (caught.value.code, caught.value.version) == ("follow.schema", 4)
+
+
 def test_another_table_id_stops_the_stream(log: logs.LogBuilder) -> None:
     stream = appends(log, versions=1).follow(poll_interval=0.01)
     next(stream)

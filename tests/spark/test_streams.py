@@ -127,6 +127,31 @@ def test_an_available_now_run_returns_all_rows_in_batches(
         assert len(sink.rows) == batches
 
 
+def test_identity_columns_and_comments_do_not_stop_a_stream(spark: Any, tmp_path: Path) -> None:
+    """Every write of an identity column changes the schema in the log."""
+    path = tmp_path / "t"
+    table = f"delta.`{path}`"
+    for text in (
+        f"CREATE TABLE {table} (id BIGINT GENERATED ALWAYS AS IDENTITY, v STRING) USING delta",
+        f"INSERT INTO {table} (v) VALUES ('a')",
+    ):
+        dr_spark.sql(spark, text)
+    rows: list[Any] = []
+    frame = spark.readStream.format("deltareplay").load(str(path))
+    writer = frame.writeStream.foreachBatch(
+        lambda batch, _: rows.extend((row.id is not None, row.v) for row in batch.collect())
+    )
+    query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
+    query.processAllAvailable()
+    for change in ("ALTER COLUMN v COMMENT 'a note'", "ALTER COLUMN v FIRST", None):
+        if change is not None:
+            dr_spark.sql(spark, f"ALTER TABLE {table} {change}")
+        dr_spark.sql(spark, f"INSERT INTO {table} (v) VALUES ('b')")
+        query.processAllAvailable()
+    query.stop()
+    assert rows == [(True, "a"), (True, "b"), (True, "b"), (True, "b")]
+
+
 @pytest.mark.slow
 def test_limits_and_restarts(spark: Any, grown: Any, tmp_path: Path) -> None:
     sink, checkpoint = Sink(), tmp_path / "checkpoint"

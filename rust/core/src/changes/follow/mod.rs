@@ -26,6 +26,7 @@ use crate::log::LogListing;
 use crate::replay::Source;
 use crate::snapshot::Snapshot;
 use crate::snapshot::load::load;
+use crate::spec::schema::StructType;
 use entries::{Entries, Entry};
 
 /// The start of a stream.
@@ -380,7 +381,8 @@ impl Follow {
             return Err(Error::invalid("follow.offset", message).at_version(version));
         }
         let initial = self.initial.metadata();
-        let same = metadata.schema_string == initial.schema_string
+        let columns = StructType::parse(&metadata.schema_string)?;
+        let same = columns.is_read_as(self.initial.schema())
             && metadata.partition_columns == initial.partition_columns;
         if version > self.initial.version() && !same {
             let message = format!(

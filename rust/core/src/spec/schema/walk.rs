@@ -2,6 +2,7 @@
 
 use super::{ArrayType, DataType, MapType, StructField, StructType};
 use crate::error::Result;
+use crate::spec::collation::COLLATIONS;
 
 /// Types at any depth, parents first, in the order of the schema.
 pub(crate) struct Types<'a> {
@@ -92,6 +93,27 @@ impl StructType {
     /// Iterates over fields at any depth.
     pub(crate) fn all_fields(&self) -> impl Iterator<Item = &StructField> {
         self.all_structs().flat_map(StructType::fields)
+    }
+
+    /// Returns `true` if rows are read from data files in the same way, whatever the order of the columns and
+    /// their comments, defaults and counters of identity values.
+    pub(crate) fn is_read_as(&self, other: &Self) -> bool {
+        self.as_read() == other.as_read()
+    }
+
+    /// Returns the columns by name, with no metadata but those that say how values are read.
+    fn as_read(&self) -> Self {
+        let mut columns = self.clone();
+        columns.change_fields(&mut |field| {
+            let is_renamed = field.physical_name().is_some_and(|name| name != field.name);
+            field.metadata.retain(|key, _| {
+                key == COLLATIONS || (is_renamed && key == "delta.columnMapping.physicalName")
+            });
+        });
+        columns
+            .fields
+            .sort_by(|one, other| one.name.cmp(&other.name));
+        columns
     }
 
     /// Calls `change` with fields at any depth, parents first; it must not change their names.
