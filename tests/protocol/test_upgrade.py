@@ -13,9 +13,6 @@ import deltareplay as dr
 RECORDED = json.loads((Path(__file__).parent / "protocols_of_delta_spark.json").read_text())
 LISTS = ("readerFeatures", "writerFeatures")
 
-#: The protocol requires more than delta-spark 4.3 writes.
-MORE = {"delta.enableVariantShredding=true": "variantType"}
-
 
 def protocol(body: dict[str, Any]) -> dr.Protocol:
     """Return a protocol action as a value; its lists of features are sorted."""
@@ -30,10 +27,7 @@ def case_id(case: dict[str, Any]) -> str:
 @pytest.mark.parametrize("case", RECORDED["new_tables"], ids=case_id)
 def test_protocols_of_new_tables(case: dict[str, Any]) -> None:
     metadata = dr.Metadata(schema_string=case.get("schema", ""), configuration=case["properties"])
-    expected = protocol(case["protocol"])
-    if case_id(case) in MORE:
-        expected = expected.with_feature(MORE[case_id(case)])
-    assert dr.Protocol.for_new_table(metadata) == expected
+    assert dr.Protocol.for_new_table(metadata) == protocol(case["protocol"])
 
 
 @pytest.mark.parametrize(

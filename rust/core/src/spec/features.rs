@@ -225,11 +225,8 @@ pub static TABLE_FEATURES: &[TableFeature] = &[
     reader_writer("variantType", &[], VARIANT),
     reader_writer("variantType-preview", &[], VARIANT),
     reader_writer("variantShredding", &["variantType"], SHREDDED_VARIANTS),
-    reader_writer(
-        "variantShredding-preview",
-        &["variantType"],
-        SHREDDED_VARIANTS,
-    ),
+    // occurs with variantType and with its preview; delta-spark requires neither
+    reader_writer("variantShredding-preview", &[], SHREDDED_VARIANTS),
     reader_writer("catalogManaged", CATALOG_REQUIRES, CATALOG),
     reader_writer("catalogOwned", CATALOG_REQUIRES, CATALOG),
     reader_writer("catalogOwned-preview", CATALOG_REQUIRES, CATALOG),
