@@ -473,3 +473,20 @@ def test_equivalent_spellings_are_not_reported(tmp_path: Path) -> None:
         logs.metadata(SCHEMA, configuration={"delta.enableTypeWidening": "true"}),
     )
     assert findings(log) == []
+
+
+@pytest.mark.parametrize("ending", ["", "-preview"])
+def test_features_of_previews_replace_the_final_ones(tmp_path: Path, ending: str) -> None:
+    """And the reverse; changes of the definition keep the protocol, as in delta-spark."""
+    log = logs.LogBuilder(tmp_path / "t")
+    log.create(
+        logs.schema(id="long", v="variant"),
+        protocol_action=logs.features(f"variantType{ending}", f"variantShredding{ending}"),
+        configuration={"delta.enableVariantShredding": "true"},
+    )
+    assert findings(log) == []
+    table = dr.Table(log.uri)
+    before = table.snapshot().protocol
+    table.set_properties({"owner": "a"})
+    assert table.snapshot().protocol == before
+    assert findings(log) == []

@@ -142,7 +142,9 @@ class Protocol(NotebookCard):
 
         Args:
             metadata: Only its schema and properties matter.
-            protocol: A protocol whose writer features are added to the result.
+            protocol: A protocol whose writer features are added to the result. If it has a feature
+                under its preview's name, such as ``typeWidening-preview``, metadata does not
+                require the final name.
 
         Returns:
             The names, sorted.

@@ -80,7 +80,23 @@ const REMOVABLE: [&str; 17] = [
     "redirectWriterOnly-preview",
 ];
 
+/// Features that metadata requires, each with its other name: that of its preview, or its final one.
+const OTHER_NAMES: [(&str, &str); 5] = [
+    ("typeWidening", "typeWidening-preview"),
+    ("variantType", "variantType-preview"),
+    ("variantShredding-preview", "variantShredding"),
+    ("geospatial", "geospatial-dev"),
+    ("collations", "collations-preview"),
+];
+
 impl TableFeature {
+    /// Returns the other name of a feature that metadata requires. A table that has the feature under that
+    /// name does not need this one, which its clients may not know.
+    pub fn other_name(&self) -> Option<&'static str> {
+        let pair = OTHER_NAMES.iter().find(|(name, _)| *name == self.name);
+        pair.map(|(_, other)| *other)
+    }
+
     /// Returns `true` if this build can commit to tables that have it.
     pub fn is_writable(&self) -> bool {
         WRITABLE.contains(&self.name)
@@ -102,7 +118,7 @@ impl TableFeature {
         self.name != "timestampNtz"
     }
 
-    /// Returns `true` if the metadata of a table requires it.
+    /// Returns `true` if the metadata of a table requires it, under this name or its other one.
     pub fn is_required_by(&self, metadata: &Metadata, schema: &StructType) -> bool {
         let on = |key: &str| metadata.is_on(key);
         let is = |key: &str, expected: &str| {
@@ -147,7 +163,7 @@ impl TableFeature {
             "v2Checkpoint" => is("delta.checkpointPolicy", "v2"),
             "typeWidening" => on("delta.enableTypeWidening"),
             "variantType" => has_type(|primitive| matches!(primitive, PrimitiveType::Variant)),
-            // the list of delta-spark 4.3, which does not know the later name yet
+            // the name that delta-spark up to 4.4 adds unless it is configured otherwise
             "variantShredding-preview" => on("delta.enableVariantShredding"),
             "geospatial" => has_type(|primitive| {
                 matches!(

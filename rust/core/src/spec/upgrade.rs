@@ -144,7 +144,7 @@ impl Protocol {
         };
         let mut set = FeatureSet::of(&base);
         set.join(named_features(metadata)?);
-        set.join(required_features(metadata)?);
+        set.join(required_features(metadata, &set)?);
         Ok(set.protocol())
     }
 
@@ -193,8 +193,8 @@ impl Protocol {
         Ok((protocol, used))
     }
 
-    /// Returns the features that metadata requires, those that `protocol` lists for writers, and their
-    /// dependencies.
+    /// Returns the features that metadata requires of a table with `protocol`, those that `protocol` lists for
+    /// writers, and their dependencies.
     ///
     /// # Errors
     ///
@@ -203,7 +203,8 @@ impl Protocol {
         metadata: &Metadata,
         protocol: Option<&Self>,
     ) -> Result<Vec<String>> {
-        let mut set = required_features(metadata)?;
+        let present = protocol.map(FeatureSet::of).unwrap_or_default();
+        let mut set = required_features(metadata, &present)?;
         let listed = protocol.and_then(|protocol| protocol.writer_features.as_ref());
         for name in listed.into_iter().flatten() {
             match find_feature(name) {
@@ -214,6 +215,18 @@ impl Protocol {
             }
         }
         Ok(set.0.into_keys().collect())
+    }
+
+    /// Returns the features that metadata requires, with their dependencies, and that this protocol lacks.
+    ///
+    /// # Errors
+    ///
+    /// Corrupt: as [`StructType::parse`].
+    pub fn missing_features(&self, metadata: &Metadata) -> Result<Vec<String>> {
+        let present = FeatureSet::of(self);
+        let required = required_features(metadata, &present)?;
+        let names = required.0.into_keys();
+        Ok(names.filter(|name| !present.0.contains_key(name)).collect())
     }
 
     /// Adds a feature and its dependencies to this protocol.
@@ -279,7 +292,9 @@ impl Protocol {
     pub fn upgrade_for(&self, metadata: &Metadata) -> Result<Self> {
         refuse_version_properties(metadata)?;
         let requested = named_features(metadata)?;
-        let mut required = required_features(metadata)?;
+        let mut present = FeatureSet::of(self);
+        present.join(requested.clone());
+        let mut required = required_features(metadata, &present)?;
         required.join(requested.clone());
         let manual: Vec<_> = required
             .0
@@ -327,12 +342,17 @@ fn named_features(metadata: &Metadata) -> Result<FeatureSet> {
     Ok(set)
 }
 
-/// Returns the features that properties and schema require, and their dependencies.
-fn required_features(metadata: &Metadata) -> Result<FeatureSet> {
+/// Returns the features that properties and schema require, and their dependencies, without those that are
+/// present under their other name.
+fn required_features(metadata: &Metadata, present: &FeatureSet) -> Result<FeatureSet> {
     let schema = StructType::parse(&metadata.schema_string)?;
+    let has_other_name = |feature: &TableFeature| {
+        let other = feature.other_name();
+        other.is_some_and(|name| present.0.contains_key(name))
+    };
     let mut set = FeatureSet::default();
     for feature in TABLE_FEATURES {
-        if feature.is_required_by(metadata, &schema) {
+        if feature.is_required_by(metadata, &schema) && !has_other_name(feature) {
             set.add(feature);
         }
     }

@@ -309,8 +309,7 @@ pub(crate) fn check_metadata(metadata: &Metadata, protocol: &Protocol) -> Result
         return Err(Error::invalid("transaction.column_name", message));
     }
     check_combination(&metadata.configuration)?;
-    let required = Protocol::automatically_enabled_features(metadata, None)?;
-    if let Some(missing) = required.iter().find(|name| !protocol.is_supported(name)) {
+    if let Some(missing) = protocol.missing_features(metadata)?.first() {
         let message =
             format!("the metadata requires the feature {missing}, which the protocol lacks");
         return Err(Error::invalid("transaction.feature_missing", message));

@@ -145,19 +145,16 @@ fn check_definition(
     if let Err(error) = metadata.check_partition_columns(&schema) {
         findings.add(Severity::Error, error.code(), location, error.message());
     }
-    let required = Protocol::automatically_enabled_features(metadata, None);
-    for feature in findings.unless_interrupted(required)?.unwrap_or_default() {
-        let names = ["", "-preview", "-dev"].map(|ending| format!("{feature}{ending}"));
-        if !names.iter().any(|name| protocol.is_supported(name)) {
-            let message =
-                format!("the metadata requires the feature {feature}, which the protocol lacks");
-            findings.add(
-                Severity::Error,
-                "transaction.feature_missing",
-                location,
-                message,
-            );
-        }
+    let missing = protocol.missing_features(metadata);
+    for feature in findings.unless_interrupted(missing)?.unwrap_or_default() {
+        let message =
+            format!("the metadata requires the feature {feature}, which the protocol lacks");
+        findings.add(
+            Severity::Error,
+            "transaction.feature_missing",
+            location,
+            message,
+        );
     }
     Ok(())
 }

@@ -124,6 +124,58 @@ fn upgrade_for_rejects_versions_and_manual_features() {
     );
 }
 
+/// As in delta-spark: older clients may know only that name.
+#[test]
+fn a_table_that_has_a_feature_under_its_other_name_is_not_upgraded() {
+    let column = |data_type: &str| {
+        format!(
+            r#"{{"type":"struct","fields":[{{"name":"c","type":"{data_type}","nullable":true,"metadata":{{}}}}]}}"#
+        )
+    };
+    for (property, data_type, name, other) in [
+        (
+            "delta.enableTypeWidening",
+            "long",
+            "typeWidening",
+            "typeWidening-preview",
+        ),
+        ("x", "variant", "variantType", "variantType-preview"),
+        ("x", "geometry(OGC:CRS84)", "geospatial", "geospatial-dev"),
+        (
+            "delta.enableVariantShredding",
+            "long",
+            "variantShredding-preview",
+            "variantShredding",
+        ),
+    ] {
+        let metadata = Metadata {
+            schema_string: column(data_type),
+            ..metadata(&[(property, "true")])
+        };
+        let without = with_versions(1, 2);
+        assert_eq!(without.missing_features(&metadata).unwrap(), [name]);
+        let upgraded = without.upgrade_for(&metadata).unwrap();
+        assert!(upgraded.is_supported(name) && !upgraded.is_supported(other));
+
+        let old = without.with_feature(other).unwrap();
+        assert!(old.missing_features(&metadata).unwrap().is_empty());
+        assert_eq!(old.upgrade_for(&metadata).unwrap(), old);
+
+        let mut named = metadata;
+        let key = format!("delta.feature.{other}");
+        named.configuration.insert(key, "supported".into());
+        for new in [
+            Protocol::for_new_table(&named).unwrap(),
+            without.upgrade_for(&named).unwrap(),
+        ] {
+            assert!(
+                new.is_supported(other) && !new.is_supported(name),
+                "{new:?}"
+            );
+        }
+    }
+}
+
 #[test]
 fn without_feature_rejects_features_that_cannot_be_dropped() {
     let protocol = with_versions(1, 2).with_feature("ROWTRACKING").unwrap();
