@@ -299,7 +299,7 @@ fn check_requests(builder: &AmazonS3Builder) -> Result<()> {
     ] {
         let value = builder.get_config_value(&key).unwrap_or_default();
         if !value.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
-            return Err(bad_value(name, "ASCII without line breaks"));
+            return Err(bad_setting(name, "ASCII without line breaks"));
         }
     }
     let addresses = [
@@ -312,14 +312,14 @@ fn check_requests(builder: &AmazonS3Builder) -> Result<()> {
     check_addresses(&addresses, |key| builder.get_config_value(key))
 }
 
-/// Refuses options that must be addresses and are not, even those of the environment.
+/// Refuses settings that must be addresses and are not, even those of the environment.
 fn check_addresses<K: AsRef<str>>(keys: &[K], value: impl Fn(&K) -> Option<String>) -> Result<()> {
     for key in keys {
         if let Some(address) = value(key)
             && !is_address(&address)
         {
             let name = format!("`{}`", key.as_ref());
-            return Err(bad_value(&name, "an address, such as https://host:9000"));
+            return Err(bad_setting(&name, "an address, such as https://host:9000"));
         }
     }
     Ok(())
@@ -438,6 +438,14 @@ fn bad_value(key: &str, expected: &str) -> Error {
     Error::invalid(
         "options.value",
         format!("storage_options: {key} must be {expected}"),
+    )
+}
+
+/// Returns the error for an option or a variable of the environment.
+fn bad_setting(key: &str, expected: &str) -> Error {
+    Error::invalid(
+        "options.value",
+        format!("storage_options or environment: {key} must be {expected}"),
     )
 }
 
