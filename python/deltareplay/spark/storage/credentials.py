@@ -177,6 +177,4 @@ _FILE_SYSTEMS: dict[str, tuple[str, Callable[[str, Mapping[str, str]], dict[str,
     "abfs": ("org.apache.hadoop.fs.azurebfs.AzureBlobFileSystem", _azure),
     "abfss": ("org.apache.hadoop.fs.azurebfs.SecureAzureBlobFileSystem", _azure),
     "gs": ("", _none),
-    "wasb": ("", _none),
-    "wasbs": ("", _none),
 }

@@ -15,8 +15,6 @@ _SCHEMES = {
     "gs": "gs",
     "abfs": "abfs",
     "abfss": "abfss",
-    "wasb": "wasb",
-    "wasbs": "wasbs",
     "hdfs": "hdfs",
 }
 
