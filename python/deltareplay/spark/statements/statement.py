@@ -96,7 +96,7 @@ class RowStatement(SharedStatement):
 
     @property
     def qualifier(self) -> str:
-        """The qualifier of the table in expressions: its alias, or the last part of its name."""
+        """The qualifier in expressions: the alias, else the last name, or ``target`` for a path."""
         is_path = names.path_of(self.table) is not None
         return self.alias or ("target" if is_path else self.table[-1])
 
