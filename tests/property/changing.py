@@ -16,8 +16,6 @@ import pyarrow as pa
 from support import data, feed, logs
 from support.actions import Action
 
-import deltareplay as dr
-
 ROW_ID, ROW_VERSION = "_row-id-col-1", "_row-commit-version-col-1"
 OPERATIONS = (
     *("delete", "update", "merge", "insert") * 2,
@@ -81,11 +79,7 @@ class File:
 
     def action(self) -> Action:
         """Return its current ``add``."""
-        if not self.deleted:
-            return self.add
-        rows = sorted(self.deleted)
-        vector = dr.DeletionVector.from_rows(rows).encode_inline()
-        return {"add": {**self.add["add"], "deletionVector": vector}}
+        return feed.with_vector(self.add, self.deleted)
 
 
 @dataclass
@@ -148,14 +142,15 @@ class Writer:
         live = [row for file in self.files for row in file.live()]
         chosen = [row for row in live if rng.random() < 0.4]
         if operation == "insert":
-            self._change([], [], self._new_rows(rng), rng)
+            self._change([], [], self._new_rows(self._new_keys(rng), rng), rng)
         elif operation == "update":
             self._change([], chosen, [], rng)
         elif operation == "delete":
             self._change(chosen, [], [], rng)
         elif operation == "merge":
             half = len(chosen) // 2
-            self._change(chosen[:half], chosen[half:], self._new_rows(rng), rng)
+            inserts = self._new_rows(self._new_keys(rng), rng)
+            self._change(chosen[:half], chosen[half:], inserts, rng)
         elif operation == "overwrite":
             self._overwrite(live, rng)
         elif operation == "optimize":
@@ -170,18 +165,23 @@ class Writer:
             self.log.commit(logs.commit_info("SET TBLPROPERTIES"))
             self._done(Commit([]), self.states[-1])
 
-    def _new_rows(self, rng: random.Random, keys: list[int] | None = None) -> list[Row]:
-        rows = []
-        for _ in range(rng.randint(1, 5)) if keys is None else keys:
-            taken = {row.k for file in self.files for row in file.live()} | {r.k for r in rows}
-            free = [k for k in range(self.keys) if k not in taken]
-            if keys is None and free and rng.random() < 0.3:
-                k = rng.choice(free)  # a key that existed before
-            elif keys is None:
-                k, self.keys = self.keys, self.keys + 1
+    def _new_keys(self, rng: random.Random) -> list[int]:
+        """Return free keys; some of them existed before."""
+        free = set(range(self.keys)) - {row.k for file in self.files for row in file.live()}
+        keys: list[int] = []
+        for _ in range(rng.randint(1, 5)):
+            if free and rng.random() < 0.3:
+                key = rng.choice(sorted(free))
+                free.remove(key)
             else:
-                k = keys[len(rows)]
-            rows.append(Row(self.numbers, k, rng.randint(0, 2), self.version))
+                key, self.keys = self.keys, self.keys + 1
+            keys.append(key)
+        return keys
+
+    def _new_rows(self, keys: list[int], rng: random.Random) -> list[Row]:
+        rows = []
+        for key in keys:
+            rows.append(Row(self.numbers, key, rng.randint(0, 2), self.version))
             self.numbers += 1
         return rows
 
@@ -225,7 +225,7 @@ class Writer:
 
     def _overwrite(self, live: list[Row], rng: random.Random) -> None:
         keys = [row.k for row in live if rng.random() < 0.6]
-        inserts = self._new_rows(rng, keys)
+        inserts = self._new_rows(keys, rng)
         actions = [feed.removal(file.action()) for file in self.files]
         had = bool(self.files)
         self.files = []
@@ -251,8 +251,6 @@ class Writer:
         live = {row.k for file in self.files for row in file.live()}
         for file in self.files:
             back = {at for at in file.deleted if file.rows[at].k not in live}
-            numbers = {row.number for other in self.files for row in other.live()}
-            back = {at for at in back if file.rows[at].number not in numbers}
             keys = [file.rows[at].k for at in back]
             if back and len(keys) == len(set(keys)):
                 before = file.action()
@@ -264,7 +262,7 @@ class Writer:
         self.step("nothing", rng)
 
     def _rollback(self, rng: random.Random) -> None:
-        """Restore the files of an earlier version, if row ids identify the rows."""
+        """Restore the files of an earlier version, if the table tracks rows and has no feed."""
         then = {file.name: file for file in rng.choice(self.layouts)}
         now = {file.name: file for file in self.files}
         same = {name for name, file in now.items() if name in then and then[name].same(file)}
@@ -281,7 +279,7 @@ class Writer:
         actions = [feed.removal(now[name].action()) for name in now if name not in same]
         actions += [then[name].action() for name in then if name not in same]
         self.log.commit(logs.commit_info("RESTORE"), *actions)
-        # a file that was changed in place reports all its rows as removed or added
+        # rows are matched only if whole files were added: vectors alone delete and restore rows
         rewrites = bool(left) and bool(then.keys() - now.keys())
         pairs: set[int] = set()
         if rewrites:
@@ -357,7 +355,7 @@ class Writer:
             return [self._change_file(events, f"{self.version}.parquet", None)]
         actions = []
         for number, v in enumerate(dict.fromkeys(event.row.v for event in events)):
-            values = {"v": None if v is None else str(v)}
+            values: dict[str, str | None] = {"v": str(v)}
             inside = [event for event in events if event.row.v == v]
             actions.append(self._change_file(inside, f"{self.version}-{number}.parquet", values))
         return actions
