@@ -47,6 +47,13 @@ fn json_has_the_fields_of_the_protocol_and_is_validated() {
 fn only_an_inline_vector_without_rows_is_empty() {
     let empty = DeletionVectorDescriptor::new("i", "", None, 0, 0).unwrap();
     assert!(empty.is_empty());
-    let one_row = DeletionVectorDescriptor::new("i", "", None, 0, 1).unwrap();
-    assert!(!one_row.is_empty());
+    for (storage, path, size, cardinality) in [
+        ("i", "", 0, 1),
+        ("i", "00000", 4, 0),
+        ("u", "^-aqEH.-t@S}K{vb[*k^", 0, 0),
+        ("p", "s3://b/x.bin", 0, 0),
+    ] {
+        let vector = DeletionVectorDescriptor::new(storage, path, None, size, cardinality).unwrap();
+        assert!(!vector.is_empty(), "{vector}");
+    }
 }
