@@ -1,6 +1,7 @@
 //! The options of a store: known keys, defaults from the environment, and redaction of secrets.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::env;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -68,7 +69,8 @@ const HDFS_TIMEOUT: Duration = Duration::from_secs(60);
 /// The validated options of a store.
 pub(super) struct Settings {
     options: Vec<(String, String)>,
-    /// Values of options and of the environment that must not be displayed.
+    /// Values of options and of the environment that must not be displayed; the longest first, since one
+    /// may contain another.
     secrets: Vec<String>,
     retries: RetryConfig,
     max_requests: usize,
@@ -143,14 +145,16 @@ impl Settings {
             Some((name, value.into_string().ok()?))
         });
         let environment = environment.filter(|(name, _)| is_known(kind, name));
-        let secrets = options.iter().cloned().chain(environment);
+        let named = options.iter().cloned().chain(environment);
+        let mut secrets: Vec<String> = named
+            .filter(|(name, value)| {
+                value.len() > 3 && SECRET.iter().any(|word| name.contains(word))
+            })
+            .map(|(_, value)| value)
+            .collect();
+        secrets.sort_by_key(|secret| Reverse(secret.len()));
         Ok(Self {
-            secrets: secrets
-                .filter(|(name, value)| {
-                    value.len() > 3 && SECRET.iter().any(|word| name.contains(word))
-                })
-                .map(|(_, value)| value)
-                .collect(),
+            secrets,
             options,
             retries,
             max_requests,
@@ -280,12 +284,7 @@ impl Settings {
         if !text.contains("://") {
             return text;
         }
-        Cow::Owned(
-            text.split(' ')
-                .map(redact_url)
-                .collect::<Vec<_>>()
-                .join(" "),
-        )
+        Cow::Owned(redact_urls(&text))
     }
 }
 
@@ -352,27 +351,34 @@ fn with_conditional_copy(builder: AmazonS3Builder, location: &Location) -> Amazo
     builder.with_copy_if_not_exists(S3CopyIfNotExists::Multipart)
 }
 
-/// Redacts user, password and query of a URL in a word.
-fn redact_url(word: &str) -> Cow<'_, str> {
-    let ends = ['"', '\'', ')', ']', '>', ',', ';'];
-    let Some((before, rest)) = word.split_once("://") else {
-        return word.into();
-    };
-    let address = rest.find(ends).unwrap_or(rest.len());
-    let (address, after) = rest.split_at_checked(address).unwrap_or((rest, ""));
-    let host_ends = address.find(['/', '?', '#']).unwrap_or(address.len());
-    let (authority, path) = address.split_at_checked(host_ends).unwrap_or((address, ""));
-    // Azure's container is in the position of a user, without a password
-    let is_container = before.ends_with("abfs") || before.ends_with("abfss");
-    let authority = match authority.rsplit_once('@') {
-        Some((user, host)) if !is_container || user.contains(':') => format!("…@{host}"),
-        _ => authority.to_owned(),
-    };
-    let path = match path.split_once('?') {
-        Some((path, _)) => format!("{path}?…"),
-        None => path.to_owned(),
-    };
-    format!("{before}://{authority}{path}{after}").into()
+/// Redacts user, password and query of each URL in a text.
+fn redact_urls(mut text: &str) -> String {
+    let ends_query = |c: char| c.is_whitespace() || matches!(c, '"' | '>');
+    // not ], which may follow an IPv6 address
+    let ends_path = |c: char| ends_query(c) || matches!(c, '\'' | ')' | ',' | ';' | '?');
+    let mut redacted = String::with_capacity(text.len());
+    while let Some((before, rest)) = text.split_once("://") {
+        let path_ends = rest.find(ends_path).unwrap_or(rest.len());
+        let (address, after) = rest.split_at_checked(path_ends).unwrap_or((rest, ""));
+        let host_ends = address.find(['/', '#']).unwrap_or(address.len());
+        let (authority, path) = address.split_at_checked(host_ends).unwrap_or((address, ""));
+        // Azure's container is in the position of a user, without a password
+        let is_container = before.ends_with("abfs") || before.ends_with("abfss");
+        let authority = match authority.rsplit_once('@') {
+            Some((user, host)) if !is_container || user.contains(':') => format!("…@{host}"),
+            _ => authority.to_owned(),
+        };
+        redacted.push_str(&format!("{before}://{authority}{path}"));
+        text = after;
+        if let Some(query) = after.strip_prefix('?') {
+            redacted.push_str("?…");
+            let query_ends = query.find(ends_query).unwrap_or(query.len());
+            text = query
+                .split_at_checked(query_ends)
+                .map_or("", |(_, after)| after);
+        }
+    }
+    redacted + text
 }
 
 /// Formats a key for a message, unless it does not look like a key: it may be a misplaced secret.

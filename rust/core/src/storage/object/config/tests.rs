@@ -82,6 +82,7 @@ fn a_duration_is_in_seconds_or_has_a_unit() {
 #[test]
 fn secrets_and_signatures_are_not_shown() {
     let argument = options(&[
+        ("aws_access_key_id", "hunter"),
         ("aws_secret_access_key", "hunter2"),
         ("aws_session_token", "t0ken"),
         ("aws_region", "eu-west-1"),
@@ -90,6 +91,7 @@ fn secrets_and_signatures_are_not_shown() {
     for (text, expected) in [
         ("nothing to hide?", "nothing to hide?"),
         ("signed by hunter2 in eu-west-1", "signed by … in eu-west-1"),
+        ("hunter signed", "… signed"),
         (
             "GET https://h/c/t?sv=1&sig=abc%3D in 2s: t0ken",
             "GET https://h/c/t?… in 2s: …",
@@ -137,6 +139,18 @@ fn users_passwords_and_queries_of_addresses_are_not_shown() {
         (
             "\"https://h/p?sig=abc\": no answer",
             "\"https://h/p?…\": no answer",
+        ),
+        (
+            "[\"https://h/p?sig=abc\",\"https://u:pass@h/q\"]",
+            "[\"https://h/p?…\",\"https://…@h/q\"]",
+        ),
+        (
+            "https://h/p\nhttps://u:pass@h/q",
+            "https://h/p\nhttps://…@h/q",
+        ),
+        (
+            "GET http://[::1]:9000/b?headers=a;b,c&sig=abc in 1 ms",
+            "GET http://[::1]:9000/b?… in 1 ms",
         ),
         ("abfss://c@a.dfs.core/t", "abfss://c@a.dfs.core/t"),
         ("nothing @ all?", "nothing @ all?"),
