@@ -60,7 +60,7 @@ const HARMLESS_TO_CONCURRENT_WRITERS: [&str; 17] = [
 ];
 
 /// Features that delta-spark can drop.
-const REMOVABLE: [&str; 17] = [
+const REMOVABLE: [&str; 18] = [
     "checkConstraints",
     "columnMapping",
     "deletionVectors",
@@ -76,6 +76,7 @@ const REMOVABLE: [&str; 17] = [
     "vacuumProtocolCheck",
     "checkpointProtection",
     "geospatial",
+    "geospatial-dev",
     "redirectReaderWriter-preview",
     "redirectWriterOnly-preview",
 ];

@@ -190,6 +190,19 @@ fn without_feature_rejects_features_that_cannot_be_dropped() {
 }
 
 #[test]
+fn a_feature_is_dropped_under_either_name() {
+    for name in [
+        "typeWidening",
+        "typeWidening-preview",
+        "geospatial",
+        "geospatial-dev",
+    ] {
+        let protocol = with_versions(1, 2).with_feature(name).unwrap();
+        assert_eq!(protocol.without_feature(name).unwrap(), with_versions(1, 2));
+    }
+}
+
+#[test]
 fn merge_keeps_unknown_features_in_their_lists() {
     let unknown = Protocol {
         reader_features: Some(vec!["both".into()]),
