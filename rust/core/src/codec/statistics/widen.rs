@@ -10,6 +10,7 @@ use arrow_array::{Array, ArrayRef, StringArray};
 use arrow_schema::{DataType, TimeUnit};
 
 use crate::spec::interval::MICROS_PER_DAY;
+use crate::spec::legacy_calendar::GREGORIAN_DAY;
 
 /// The lower or the upper bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,9 +86,6 @@ pub fn max_rounding_error(unscaled: i128) -> i128 {
     (size >> EXACT_BITS) + 1
 }
 
-/// The first day of the Gregorian calendar, 1582-10-15, in days since 1970-01-01.
-const FIRST_GREGORIAN_DAY: i32 = -141_427;
-
 /// The maximum difference of a date in the Julian and the proleptic Gregorian calendar, from the year 1 on.
 const MAX_CALENDAR_DAYS: i32 = 10;
 
@@ -95,11 +93,11 @@ const MAX_CALENDAR_DAYS: i32 = 10;
 /// its values are those of the proleptic Gregorian calendar.
 fn widen_dates(values: &ArrayRef, side: Side) -> ArrayRef {
     let all = values.as_primitive::<Date32Type>();
-    if all.iter().flatten().all(|day| day >= FIRST_GREGORIAN_DAY) {
+    if all.iter().flatten().all(|day| day >= GREGORIAN_DAY) {
         return Arc::clone(values);
     }
     let widened = |day: i32| match side {
-        _ if day >= FIRST_GREGORIAN_DAY => day,
+        _ if day >= GREGORIAN_DAY => day,
         Side::Min => day.saturating_sub(MAX_CALENDAR_DAYS),
         Side::Max => day.saturating_add(MAX_CALENDAR_DAYS),
     };
@@ -113,14 +111,15 @@ fn widen_timestamps(values: &ArrayRef, has_zone: bool, side: Side) -> ArrayRef {
     const MILLISECOND: i64 = 1_000;
     const MINUTE: i64 = 60_000_000;
     const NO_SECONDS_SINCE: i64 = 63_936_000_000_000;
-    const GREGORIAN_SINCE: i64 = FIRST_GREGORIAN_DAY as i64 * MICROS_PER_DAY;
+    const GREGORIAN_SINCE: i64 = GREGORIAN_DAY as i64 * MICROS_PER_DAY;
     const CALENDAR_ERROR: i64 = MAX_CALENDAR_DAYS as i64 * MICROS_PER_DAY;
     let widened = |micros: i64| {
-        let error = match micros {
-            _ if !has_zone => 0,
-            ..GREGORIAN_SINCE => CALENDAR_ERROR + MINUTE,
-            ..NO_SECONDS_SINCE => MINUTE,
-            _ => 0,
+        let error = if !has_zone || micros >= NO_SECONDS_SINCE {
+            0
+        } else if micros >= GREGORIAN_SINCE {
+            MINUTE
+        } else {
+            CALENDAR_ERROR + MINUTE
         };
         match side {
             Side::Min => micros.saturating_sub(error),
