@@ -133,8 +133,8 @@ impl Table {
     /// # Errors
     ///
     /// Table not found: `table.not_found`; Version not found: `version.not_found`, `version.timestamp`;
-    /// Unsupported with all missing features; Corrupt with the file if the version cannot be reconstructed; any
-    /// warning if `strict`.
+    /// Unsupported with all missing features, or `catalog.required`; Corrupt with the file if the version
+    /// cannot be reconstructed; any warning if `strict`.
     pub fn snapshot(&self, at: At, strict: Option<bool>) -> Result<Snapshot> {
         self.load(at, strict, false)
     }
@@ -177,6 +177,10 @@ impl Table {
     }
 
     /// Returns the newest version, derived from an older one; reads only the new commits.
+    ///
+    /// # Errors
+    ///
+    /// As [`Snapshot::advance`].
     pub fn update(&self, snapshot: &Snapshot) -> Result<Snapshot> {
         snapshot
             .advance(&self.source)
@@ -231,6 +235,10 @@ impl Table {
 
     /// Returns the changed rows from `start` to `end`, both inclusive; `end` defaults to the newest
     /// version.
+    ///
+    /// # Errors
+    ///
+    /// As [`Changes::new`].
     pub fn changes(
         &self,
         start: Edge,
@@ -242,11 +250,19 @@ impl Table {
     }
 
     /// Returns the table as a stream: a snapshot, then each new commit.
+    ///
+    /// # Errors
+    ///
+    /// As [`Follow::new`].
     pub fn follow(&self, options: FollowOptions) -> Result<Follow> {
         Follow::new(&self.source, self.strict, options).map_err(|error| self.with_uri(error))
     }
 
     /// Returns the raw actions of the commits `start..=end`, oldest first.
+    ///
+    /// # Errors
+    ///
+    /// As [`ActionBatches::new`].
     pub fn actions(&self, start: u64, end: Option<u64>) -> Result<ActionBatches> {
         ActionBatches::new(Arc::clone(&self.source.storage), start, end)
             .map_err(|error| self.with_uri(error))

@@ -59,8 +59,9 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`Table::snapshot`]; Invalid argument: the change; Unsupported:
-    /// `protocol.writer_features`; Conflict: another writer won.
+    /// As [`Table::snapshot`], [`Transaction::set_metadata`] and [`Table::commit`]; Invalid argument: the
+    /// change, `alter.constraint_broken` if a row violates a new constraint; Unsupported:
+    /// `alter.drop_feature`.
     pub fn alter(&self, change: Alteration, mut options: TransactionOptions) -> Result<Commit> {
         if let Alteration::SetProperties(properties) = &change
             && enables_row_tracking(properties)

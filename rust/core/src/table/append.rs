@@ -34,7 +34,9 @@ impl Table {
     /// # Errors
     ///
     /// As [`Table::snapshot`], [`InputConverter::new`], [`InputConverter::convert`], [`each_step`],
-    /// [`RowWriter::write`] and [`Table::commit`]; Invalid argument: `rows.schema_mode`.
+    /// [`RowWriter::write`] and [`Table::commit`]; Invalid argument: `rows.schema_mode`; for new columns, as
+    /// [`StructType::from_arrow`](crate::spec::schema::StructType::from_arrow) and
+    /// [`merged_metadata`](super::merged_metadata).
     /// Deletes the written files on any error after which the commit cannot exist.
     pub fn append(&self, rows: RowSource, options: RowsOptions) -> Result<RowsWritten> {
         let needs_no_snapshot = options.schema_mode == SchemaMode::Fixed

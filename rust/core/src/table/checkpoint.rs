@@ -14,8 +14,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `checkpoint.layout`; Unsupported: `protocol.writer_features`; the errors of
-    /// reading the log; Storage.
+    /// As [`write_checkpoint`]; Unsupported: `protocol.writer_features`.
     pub fn checkpoint(
         &self,
         snapshot: &Snapshot,
@@ -31,8 +30,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `checkpoint.layout`; Unsupported: `protocol.writer_features`; the errors of
-    /// reading the log.
+    /// As [`distributed::plan`]; Unsupported: `protocol.writer_features`.
     pub fn plan_checkpoint(&self, snapshot: &Snapshot, target_size: u64) -> Result<Planned> {
         snapshot.protocol().check_writable()?;
         self.source.publish(snapshot.version())?;
@@ -56,7 +54,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// Unsupported: `protocol.writer_features`; the errors of reading the log; Storage.
+    /// As [`write_checksum`]; Unsupported: `protocol.writer_features`.
     pub fn write_checksum(&self, snapshot: &Snapshot) -> Result<bool> {
         snapshot.protocol().check_writable()?;
         write_checksum(&self.source, snapshot, None)

@@ -101,7 +101,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// Unsupported: `protocol.writer_features`.
+    /// As [`Transaction::begin`].
     pub fn transaction(
         &self,
         snapshot: Option<&Snapshot>,

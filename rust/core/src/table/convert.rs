@@ -13,9 +13,8 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `convert.no_files`, `convert.path`, `convert.partition`, `convert.schema`,
-    /// `schema.arrow_type`, `transaction.column_name`, a property; Corrupt: `data.footer` for a file that is not
-    /// Parquet; Unsupported: `protocol.writer_features`.
+    /// As [`Conversion::files`], [`Conversion::check_partitions`], [`Conversion::schema_of`],
+    /// [`Conversion::definition`] and [`Table::commit_conversion`].
     pub fn convert(
         &self,
         conversion: &Conversion,
@@ -41,7 +40,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`Table::convert`].
+    /// As [`Conversion::add`] and [`FooterStatistics::read`].
     pub fn converted_files(
         &self,
         conversion: &Conversion,
@@ -64,7 +63,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`crate::transaction::Transaction::commit`], except for conflicts.
+    /// As [`Conversion::transaction`] and [`Table::commit`], except for conflicts.
     pub fn commit_conversion(
         &self,
         conversion: &Conversion,

@@ -36,7 +36,7 @@ impl TableDefinition {
     ///
     /// # Errors
     ///
-    /// Invalid argument: the definition.
+    /// As [`new_metadata`].
     pub fn metadata(self) -> Result<Metadata> {
         self.with_name_and_description(new_metadata)
     }
@@ -97,8 +97,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// Invalid argument: the definition, and `table.exists`; as [`Table::snapshot`] for a table to replace;
-    /// Unsupported: `protocol.writer_features`; Conflict: another writer created or changed it.
+    /// As [`Table::define`] and [`Table::commit`].
     pub fn create(
         &self,
         new: TableDefinition,
@@ -125,7 +124,9 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`Table::create`], except for conflicts.
+    /// Invalid argument: `table.exists`; as [`TableDefinition::metadata`], [`Transaction::create`] and
+    /// [`Transaction::cluster_by`]; for a table to replace, as [`Table::snapshot`] and
+    /// [`Transaction::replace_table`].
     pub fn define(
         &self,
         new: TableDefinition,

@@ -16,7 +16,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`Table::snapshot`], [`Predicate::bind`] and [`Table::commit`].
+    /// As [`Table::snapshot`], [`Predicate::bind`], [`Changer::change`] and [`Table::commit`].
     pub fn delete(
         &self,
         condition: Option<&Predicate>,

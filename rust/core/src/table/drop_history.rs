@@ -23,9 +23,9 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`Table::drop_feature`]. Invalid argument: `alter.truncate_history` for a feature that leaves
-    /// nothing in the history; `alter.feature_in_history` while versions that need it are too recent to be
-    /// deleted. Steps completed before an error need not be repeated.
+    /// As [`Table::drop_feature`], but `alter.truncate_history` for a feature that leaves nothing in the
+    /// history. Invalid argument: `alter.feature_in_history` while versions that need it are too recent to be
+    /// deleted. Unsupported: `catalog.maintenance`.
     pub(super) fn drop_feature_and_history(
         &self,
         name: &str,

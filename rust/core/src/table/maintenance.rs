@@ -94,7 +94,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`vacuum::period`].
+    /// Unsupported: `protocol.writer_features`.
     pub fn vacuum_cutoff(&self, snapshot: &Snapshot) -> Result<i64> {
         let options = VacuumOptions {
             retention: None,

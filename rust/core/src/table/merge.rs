@@ -29,8 +29,9 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`Table::snapshot`] and [`Table::commit`]; Invalid argument: `rows.merge`, `rows.ambiguous` where
-    /// several rows of the source match one of the table, those of formulas, a row that breaks a rule.
+    /// As [`Table::snapshot`], [`SourceRows::read`], [`Merge::new`], [`Changer::change`] and
+    /// [`Table::commit`]; Invalid argument: `rows.ambiguous` where several rows of the source match one of
+    /// the table, a row that breaks a rule, `rows.schema_mode`; for new columns, as [`merged_metadata`].
     pub fn merge(
         &self,
         rows: RowSource,

@@ -34,8 +34,9 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`Table::append`]; Invalid argument: `rows.where` for rows that do not satisfy the condition,
-    /// `rows.partitions` for a table without partitions, `transaction.partition_columns`.
+    /// As [`Table::append`]; for a condition, as [`Predicate::bind`] and [`Changer::change`]; Invalid
+    /// argument: `rows.where` for rows that do not satisfy it, `rows.partitions` for a table without
+    /// partitions, `transaction.partition_columns`.
     pub fn overwrite(
         &self,
         rows: RowSource,

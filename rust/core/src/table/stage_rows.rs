@@ -31,8 +31,9 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`Table::append`]; Invalid argument: `rows.where`; Unsupported: `rows.identity` for a table with
-    /// identity columns, whose values several processes cannot assign.
+    /// As [`InputConverter::new`], [`InputConverter::convert`], [`each_step`], [`RowWriter::write`] and, for
+    /// the condition, [`Predicate::bind`]; Unsupported: `protocol.writer_features`, and `rows.identity` for
+    /// identity columns that the rows lack, whose values several processes cannot assign.
     pub fn stage_rows(
         &self,
         metadata: &Metadata,
@@ -77,7 +78,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// Corrupt: `data.footer`. Storage.
+    /// As [`FooterStatistics::read`].
     pub fn staged_statistics(
         &self,
         metadata: &Metadata,

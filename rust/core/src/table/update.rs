@@ -16,7 +16,7 @@ impl Table {
     /// # Errors
     ///
     /// Invalid argument: a row that breaks a rule of the table; as [`Table::snapshot`], [`Predicate::bind`],
-    /// [`UpdatePlanner::new`] and [`Table::commit`].
+    /// [`UpdatePlanner::new`], [`Changer::change`] and [`Table::commit`].
     pub fn update_rows(
         &self,
         condition: Option<&Predicate>,
