@@ -52,8 +52,9 @@ pub struct SourceVersion<'a> {
 ///
 /// # Errors
 ///
-/// Invalid argument: `clone.target` if one table is inside the other; Unsupported: `clone.store`
-/// for a shallow clone on another store; Corrupt: a path in the log that leads out of the table or into its log.
+/// Invalid argument: `clone.target` if one table is inside the other; Unsupported: `clone.store` for a
+/// shallow clone on another store; Corrupt: a path in the log that leads out of the table or into its log. As
+/// [`AddFile::with_vector`] for a file with a deletion vector.
 pub fn plan(
     version: SourceVersion<'_>,
     target: &Source,
@@ -143,7 +144,7 @@ pub fn copy_files(source: &Source, target: &Source, copies: Vec<FileCopy>) -> Re
 ///
 /// # Errors
 ///
-/// As [`cloned_metadata`]; Unsupported: `protocol.writer_features`.
+/// As [`cloned_metadata`], [`Transaction::begin`] and [`Transaction::clone_definition`].
 pub fn transaction(
     version: SourceVersion<'_>,
     target: &Source,

@@ -65,7 +65,7 @@ pub struct Restored {
 /// # Errors
 ///
 /// Version not found: `restore.missing_files` if data files no longer exist, unless missing files are
-/// ignored. Unsupported: `protocol.writer_features`. The errors of reading the log.
+/// ignored. As [`Transaction::set_metadata`]. The errors of reading the log.
 pub fn prepare(
     source: &Source,
     newest: &Snapshot,

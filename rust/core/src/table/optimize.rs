@@ -27,7 +27,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`Table::snapshot`], [`Table::optimize_plan`] and [`Table::commit`].
+    /// As [`Table::snapshot`], [`Table::optimize_plan`], [`pack`] and [`Table::commit`].
     pub fn optimize(&self, request: &Request, options: RowsOptions) -> Result<RowsWritten> {
         // footers and samples are read before the rows
         let table = Self {

@@ -44,7 +44,8 @@ impl Conversion {
     /// # Errors
     ///
     /// Invalid argument: `convert.no_files`, and `convert.path` for an entry that is not a file or cannot be
-    /// listed, or a file of a stream that is missing: its rows would be lost. Storage errors.
+    /// listed, a file of a stream that is missing, or a stream's log of another format: rows would be lost.
+    /// Storage errors.
     pub fn files(&self, source: &Source) -> Result<Vec<FileMeta>> {
         let is_visible = |path: &str| self.is_visible(path);
         if let Some(entry) = source.storage.find_unlisted(&is_visible)? {
@@ -91,8 +92,7 @@ impl Conversion {
     ///
     /// # Errors
     ///
-    /// Corrupt: `data.footer`; Invalid argument: `schema.arrow_type` for a type that Delta does not support,
-    /// and the errors of [`MergedSchema::join`]. Each names the file.
+    /// As [`footer_schema`] and [`MergedSchema::join`]. Each names the file.
     pub fn schema_of(source: &Source, files: &[FileMeta]) -> Result<MergedSchema> {
         let source = source.clone();
         let read = move |file: &FileMeta| footer_schema(&source, &encoded(&file.path), file.size);
@@ -112,7 +112,7 @@ impl Conversion {
     ///
     /// # Errors
     ///
-    /// Invalid argument: the properties, `alter.constraint`; Unsupported: `protocol.writer_features`.
+    /// As [`adopted_metadata`] and [`first_actions`].
     pub fn definition(&self, files: MergedSchema) -> Result<(Metadata, Protocol)> {
         let names = self.partition_schema.fields().iter();
         let names = names.map(|field| field.name.clone()).collect();
