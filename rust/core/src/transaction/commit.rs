@@ -61,7 +61,7 @@ impl Transaction {
     /// `catalog.required`, and `protocol.writer_features` of a winning commit. Conflict: a winning commit
     /// conflicts with this one, or `conflict.deadline` if other writers kept winning until the timeout.
     /// Storage: `commit.unknown` if the store did not confirm the commit, `rows.vacuumed`, and those of the
-    /// store. Nothing is committed, except perhaps after `commit.unknown`.
+    /// store. Nothing is committed, except perhaps after `commit.unknown` or an interrupt.
     pub fn commit(mut self) -> Result<Commit> {
         let mut attempts = 0;
         if self.done_before {

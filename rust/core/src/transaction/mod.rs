@@ -196,8 +196,7 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// As [`Protocol::for_new_table`]; Unsupported: `protocol.writer_features`; Invalid argument: the
-    /// metadata.
+    /// As [`first_actions`](crate::definition::first_actions).
     pub fn create(
         source: &Source,
         metadata: Metadata,
@@ -430,8 +429,9 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// As [`Protocol::upgrade_for`]; Invalid argument: the schema; Unsupported: `protocol.writer_features`,
-    /// and `alter.row_tracking` for a table whose files have no row ids yet.
+    /// As [`Protocol::upgrade_for`], but `protocol.version` for a protocol version among the properties that
+    /// does not exist; Invalid argument: the schema; Unsupported: `protocol.writer_features`, and
+    /// `alter.row_tracking` for a table whose files have no row ids yet.
     pub fn set_metadata(&mut self, mut metadata: Metadata) -> Result<()> {
         StructType::parse(&metadata.schema_string).map_err(Error::of_argument)?;
         let Some(old) = self.new_protocol().cloned() else {
@@ -492,7 +492,7 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// Unsupported: `protocol.writer_features`; Invalid argument: `protocol.malformed`.
+    /// As [`Protocol::check_writable`]; but Invalid argument: `protocol.malformed`.
     pub fn set_protocol(&mut self, protocol: Protocol) -> Result<()> {
         protocol.check_writable().map_err(Error::of_argument)?;
         self.protocol = Some(protocol);

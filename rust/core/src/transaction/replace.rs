@@ -47,7 +47,7 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// As [`Protocol::upgrade_for`]; Unsupported: `protocol.writer_features`.
+    /// As [`Protocol::upgrade_for`] and [`Protocol::check_writable`].
     pub fn clone_definition(
         &mut self,
         metadata: Metadata,
