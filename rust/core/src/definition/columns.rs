@@ -102,8 +102,8 @@ pub fn add_columns(old: &Metadata, columns: &[NewColumn]) -> Result<Metadata> {
 /// # Errors
 ///
 /// Invalid argument: `alter.column` for a column that does not exist or is referenced by a constraint or a
-/// generated column, and for a new name that is taken; `alter.column_mapping` without column mapping.
-/// Corrupt: the schema.
+/// generated column, and for a new name that is taken or empty; `alter.column_mapping` without column
+/// mapping. Corrupt: the schema.
 pub fn rename_column(old: &Metadata, path: &[String], new_name: &str) -> Result<Metadata> {
     let (schema, parent, name) = mapped_column(old, path)?;
     let mut old_name = String::new();
@@ -341,6 +341,10 @@ fn mapped_column<'a>(
 }
 
 /// Refuses to change a column that a constraint or a generated column references.
+///
+/// # Errors
+///
+/// Invalid argument: `alter.column`.
 pub fn refuse_if_referenced(old: &Metadata, schema: &StructType, path: &[String]) -> Result<()> {
     let constraints = old.configuration.iter();
     let constraints = constraints

@@ -16,8 +16,8 @@ const PREFIX: &str = "delta.constraints.";
 ///
 /// # Errors
 ///
-/// Invalid argument: `alter.constraint` for a name that is empty or taken; an expression that does not parse,
-/// or references a column that does not exist.
+/// Invalid argument: `alter.constraint` for a name that is empty or taken. As [`Predicate::parse_sql`] and
+/// [`Predicate::bind`] for the expression.
 pub fn add_constraint(
     old: &Metadata,
     name: &str,

@@ -193,7 +193,7 @@ fn check_mode(old: &Metadata, new: &Metadata) -> Result<()> {
 ///
 /// # Errors
 ///
-/// Corrupt: `schema.duplicate_column`.
+/// As [`StructType::parse`].
 pub fn with_schema(old: &Metadata, schema: &StructType) -> Result<Metadata> {
     let new = Metadata {
         schema_string: schema.to_json(),
