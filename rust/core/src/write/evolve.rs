@@ -78,7 +78,7 @@ impl Widenings {
 ///
 /// # Errors
 ///
-/// Invalid argument: `schema.arrow_type` for a type that Delta does not support.
+/// As [`StructType::from_arrow`].
 pub fn replaced_schema(table: &StructType, source: &Schema) -> Result<StructType> {
     let source = StructType::from_arrow(source)?;
     let plain = |field: &StructField| field.data_type.arrow_type();

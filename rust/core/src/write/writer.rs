@@ -259,7 +259,8 @@ impl RowWriter {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `rows.partition`, `rows.type`, `rows.parquet`. Storage errors.
+    /// As [`Layout::check_writable`]; Invalid argument: `rows.partition`, `rows.type`, `rows.parquet`.
+    /// Storage: `rows.file_exists`, and those of the store.
     pub fn write(&mut self, rows: &RecordBatch, written: &mut WrittenFiles) -> Result<()> {
         if rows.num_rows() > 0 {
             self.layout.check_writable()?;

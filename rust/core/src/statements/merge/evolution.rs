@@ -23,7 +23,7 @@ pub struct NewColumns {
 ///
 /// # Errors
 ///
-/// Invalid argument: `schema.arrow_type` for a type that tables do not have.
+/// As [`StructType::from_arrow`].
 pub fn new_columns_of(
     table: &StructType,
     definition: &MergeDefinition,

@@ -46,8 +46,8 @@ impl SourceRows {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `schema.arrow_type` for a type that tables do not have, `rows.merge` for too many rows;
-    /// the errors of the stream, and of values that do not fit. Storage.
+    /// As [`StructType::from_arrow`] and [`each_step`]; Invalid argument: `rows.merge` for too many rows,
+    /// `rows.value`. Storage.
     pub fn read(rows: Box<dyn RecordBatchReader + Send>, max_bytes: usize) -> Result<Self> {
         let schema = StructType::from_arrow(&rows.schema())?;
         let mut source = Collector::new(nullable(&schema), max_bytes);
