@@ -82,8 +82,8 @@ impl Changes {
     ///
     /// # Errors
     ///
-    /// The errors of the range (`changes.range`, `changes.start`, `version.timestamp`,
-    /// `version.not_found`), of the columns, of the filter and of the key.
+    /// As [`load`](crate::snapshot::load::load). Invalid argument: `changes.range`, and those of
+    /// the columns, of the filter and of the key. Version not found: `changes.start`, `version.timestamp`.
     pub fn new(
         source: &Source,
         start: Edge,
@@ -122,6 +122,11 @@ impl Changes {
 
     /// Returns the rows: commits in order, removed rows of a commit before its added rows. Net changes are
     /// in the order of the files that contain them.
+    ///
+    /// # Errors
+    ///
+    /// As [`Changes::explain`]. The batches also have the errors of the data files, `changes.key` (Invalid
+    /// argument) if several changed rows of a commit have the same key, and `changes.row_id` (Corrupt).
     pub fn rows(&self) -> Result<ChangeRows> {
         ChangeRows::of_changes(self)
     }

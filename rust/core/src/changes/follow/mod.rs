@@ -199,10 +199,10 @@ impl Follow {
     ///
     /// # Errors
     ///
-    /// Unsupported: `follow.changes` and `follow.deletes` for commits that the options do not
-    /// tolerate, `changes.feed_disabled`, features that this build lacks. Invalid argument:
-    /// `follow.schema` and `changes.schema` when the table's columns changed, `follow.offset` when the
-    /// table was replaced. Version not found: `version.range` for a commit that is no longer in the log.
+    /// Unsupported: `follow.changes` and `follow.deletes` for commits that the options do not tolerate,
+    /// `changes.feed_disabled`, features that this build lacks. Invalid argument: `follow.schema` and
+    /// `changes.schema` when the table's columns changed, `follow.offset` when the table was replaced.
+    /// Version not found: `version.range` or `version.not_found` for a version that is no longer in the log.
     /// All of these name the version. Invalid argument: `changes.identity` for net changes. Errors of the
     /// log.
     pub fn next_batch(&mut self) -> Result<Option<MicroBatch>> {

@@ -24,6 +24,12 @@ pub struct Explained {
 impl Changes {
     /// Explains how the changes of each commit are determined. Reads the log of the range and deletion
     /// vectors, but no rows.
+    ///
+    /// # Errors
+    ///
+    /// Version not found: `version.range`. Invalid argument: `changes.schema`; `changes.identity` for net
+    /// changes. Unsupported: `changes.feed_disabled`, features that this build lacks. Corrupt:
+    /// `changes.partition_values`. The errors of the log.
     pub fn explain(&self) -> Result<Vec<Explained>> {
         if self.net().is_none() {
             let commits = DerivedCommits::new(self)?;

@@ -73,7 +73,7 @@ impl Changes {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `split.size` when the size is 0, `changes.identity`; errors of the log.
+    /// Invalid argument: `split.size` when the size is 0. As [`Changes::explain`].
     pub fn splits(&self, target_size: u64) -> Result<Vec<Split>> {
         check_size(target_size)?;
         if let Some(shuffle) = self.shuffle()? {
@@ -262,6 +262,10 @@ impl Split {
     }
 
     /// Reads its rows; `source` is that of the table.
+    ///
+    /// # Errors
+    ///
+    /// The errors of the definition; files are read as rows are pulled.
     pub fn rows(&self, source: &Source) -> Result<ChangeRows> {
         let resolved = Arc::new(self.definition.resolve()?);
         let tasks = Box::new(self.tasks.clone().into_iter().map(Ok));

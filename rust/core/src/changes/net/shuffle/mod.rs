@@ -71,7 +71,7 @@ impl Changes {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `changes.identity`; errors of the log.
+    /// As [`Changes::explain`].
     pub fn shuffle(&self) -> Result<Option<Shuffle>> {
         if self.net().is_none() {
             return Ok(None);
