@@ -100,7 +100,7 @@ pub struct WrittenCheckpoint {
 /// # Errors
 ///
 /// Invalid argument: `checkpoint.layout` for V2 on a table without the feature. Corrupt: `checkpoint.count`
-/// if the log does not return all live files. Storage errors.
+/// if the log does not return all live files. The errors of reading the log; storage errors.
 pub fn write_checkpoint(
     source: &Source,
     snapshot: &Snapshot,
