@@ -81,6 +81,20 @@ def test_create_table_refuses_an_invalid_constraint(tmp_path: Path, rule: str) -
     assert list(tmp_path.iterdir()) == []
 
 
+def test_or_replace_refuses_an_invalid_constraint(tmp_path: Path) -> None:
+    schema = pa.schema([("id", pa.int64())])
+    table = dr.create_table(tmp_path, schema)
+
+    def replace(rule: str) -> None:
+        properties = {"delta.constraints.c": rule}
+        dr.create_table(tmp_path, schema, or_replace=True, properties=properties)
+
+    refused("alter.constraint", lambda: replace("nope > 1"))
+    assert table.snapshot().version == 0
+    replace("id > 1")
+    refused("rows.constraint", lambda: table.append({"id": [1]}))
+
+
 @pytest.mark.parametrize(
     ("value", "displayed"), [(-5, "id: -5"), (None, "id: null")], ids=["false", "unknown"]
 )

@@ -10,6 +10,7 @@
 use std::collections::BTreeMap;
 
 use super::columns::check_statistics_columns;
+use super::constraints::check_constraints;
 use super::{
     ID, MAX_ID, PHYSICAL, ROW_TRACKING_COLUMNS, as_spelled, greatest_id, metadata_of, mode,
     with_column_mapping,
@@ -25,8 +26,7 @@ const KEPT_FEATURES: [&str; 2] = ["delta.enableDeletionVectors", "delta.enableRo
 ///
 /// # Errors
 ///
-/// As [`checked_properties`](crate::spec::property_rules::checked_properties), and as [`StructType::parse`]
-/// for the old schema.
+/// As [`new_metadata`](super::new_metadata), and as [`StructType::parse`] for the old schema.
 pub fn replaced_metadata(
     old: &Metadata,
     schema: &StructType,
@@ -34,6 +34,7 @@ pub fn replaced_metadata(
     properties: &BTreeMap<String, String>,
     created_time: i64,
 ) -> Result<Metadata> {
+    check_constraints(schema, properties)?;
     let mut new = metadata_of(schema, partition_columns, properties, created_time)?;
     for key in KEPT_FEATURES {
         if let Some(value) = old.property(key)
