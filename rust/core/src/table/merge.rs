@@ -29,9 +29,10 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`Table::snapshot`], [`SourceRows::read`], [`Merge::new`], [`Changer::change`] and
-    /// [`Table::commit`]; Invalid argument: `rows.ambiguous` where several rows of the source match one of
-    /// the table, a row that breaks a rule, `rows.schema_mode`; for new columns, as [`merged_metadata`].
+    /// As [`Table::snapshot`], [`SourceRows::read`], [`Merge::new`], [`InputConverter::new`],
+    /// [`InputConverter::convert`], [`Changer::change`] and [`Table::commit`]; Invalid argument:
+    /// `rows.ambiguous` where several rows of the source match one of the table, `rows.schema_mode`; for new
+    /// columns, as [`merged_metadata`].
     pub fn merge(
         &self,
         rows: RowSource,

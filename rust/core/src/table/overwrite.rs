@@ -36,7 +36,8 @@ impl Table {
     ///
     /// As [`Table::append`]; for a condition, as [`Predicate::bind`] and [`Changer::change`]; Invalid
     /// argument: `rows.where` for rows that do not satisfy it, `rows.partitions` for a table without
-    /// partitions, `transaction.partition_columns`.
+    /// partitions, `transaction.partition_columns`, `properties.value` for statistics of a column that is
+    /// lost.
     pub fn overwrite(
         &self,
         rows: RowSource,
