@@ -303,3 +303,16 @@ def test_no_columns_are_not_added(tmp_path: Path) -> None:
         table.add_columns(pa.schema([]))
     assert caught.value.code == "alter.column"
     assert table.snapshot().version == 0
+
+
+@pytest.mark.parametrize("mode", ["none", "name"])
+def test_columns_that_would_nest_types_too_deep_are_not_added(tmp_path: Path, mode: str) -> None:
+    nested: pa.DataType = pa.int64()
+    for _ in range(150):
+        nested = pa.struct([("f", nested)])
+    properties = {"delta.columnMapping.mode": mode}
+    table = dr.create_table(tmp_path, pa.schema([("s", nested)]), properties=properties)
+    added = pa.schema([("g", nested)])
+    refused("schema.depth", lambda: table.add_columns(added, parent=["s", *["f"] * 149]))
+    assert table.snapshot().version == 0
+    assert table.add_columns(added) == 1

@@ -67,7 +67,8 @@ pub struct NewColumn {
 /// # Errors
 ///
 /// Invalid argument: `alter.column` for a column that is not nullable or exists already, for a parent that is
-/// not a struct, and for a position after a column that does not exist. Corrupt: the schema.
+/// not a struct, and for a position after a column that does not exist. As [`with_schema`]. Corrupt: the old
+/// schema.
 pub fn add_columns(old: &Metadata, columns: &[NewColumn]) -> Result<Metadata> {
     let before = StructType::parse(&old.schema_string)?;
     let mut schema = before.clone();

@@ -193,12 +193,13 @@ fn check_mode(old: &Metadata, new: &Metadata) -> Result<()> {
 ///
 /// # Errors
 ///
-/// As [`StructType::parse`].
+/// Invalid argument: `schema.depth`.
 pub fn with_schema(old: &Metadata, schema: &StructType) -> Result<Metadata> {
     let new = Metadata {
         schema_string: schema.to_json(),
         ..old.clone()
     };
+    StructType::parse(&new.schema_string).map_err(Error::of_argument)?;
     with_column_mapping(new, true)
 }
 
