@@ -7,7 +7,8 @@ use deltareplay_core::spec::schema::StructType;
 use deltareplay_core::table::Alteration;
 
 /// A change of a column, as kind and value: `type` with a schema of one column; `comment` or `default` with a
-/// text, or None to remove it; `length` with a type such as `varchar(3)`, or None for no limit; `drop not null`; `first`; `after` with the name of another column.
+/// text, or None to remove it; `length` with a type such as `varchar(3)`, or None for no limit; `drop not
+/// null`; `first`; `after` with the name of another column.
 pub(super) type Change = (String, Option<String>);
 
 /// The struct that gets columns, a schema with them, and their position.

@@ -112,7 +112,7 @@ impl StructType {
         });
         columns
             .fields
-            .sort_by(|one, other| one.name.cmp(&other.name));
+            .sort_by(|left, right| left.name.cmp(&right.name));
         columns
     }
 
