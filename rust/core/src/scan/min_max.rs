@@ -39,8 +39,9 @@ struct Extremes {
 ///
 /// # Errors
 ///
-/// Invalid argument: `filter.column` when there is no such column. Unsupported: `expression.collation` for a
-/// column with a collation. As [`Snapshot::file_filter`]; errors of the log.
+/// Invalid argument: `filter.column` when there is no such column, `filter.syntax` for a malformed path.
+/// Unsupported: `expression.collation` for a column with a collation. As [`Snapshot::file_filter`]; errors of
+/// the log.
 pub fn min_max(source: &Source, snapshot: &Snapshot, column: &str) -> Result<Option<RecordBatch>> {
     // any condition on the column finds it, and the statistics that hold its bounds
     let is_null = (column.to_owned(), "is".to_owned(), Literal::Null);

@@ -153,7 +153,7 @@ impl Scan {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `split.size` when the size is 0.
+    /// Invalid argument: `split.size` when the size is 0. As [`ScanFile::of`]; errors of the log.
     pub fn splits(&self, target_size: u64) -> Result<Vec<Split>> {
         if target_size == 0 {
             return Err(Error::invalid(

@@ -89,7 +89,7 @@ impl FileUnit {
     ///
     /// # Errors
     ///
-    /// As [`OpenFile::read`].
+    /// As [`OpenFile::read`]; the errors of `emit`.
     pub fn read(mut self, emit: &mut dyn FnMut(RecordBatch) -> Result<()>) -> Result<Option<Self>> {
         let file = Arc::clone(&self.file);
         let Some((live, mut fetched)) = self.live_rows.take() else {

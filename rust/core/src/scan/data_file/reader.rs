@@ -39,9 +39,9 @@ impl OpenFile {
     ///
     /// # Errors
     ///
-    /// Corrupt, with the file's path in the log: `data.missing`, `data.truncated`, `data.pages`; batches also
-    /// fail with `data.value`. Unsupported: `data.encrypted`; batches also fail with `data.calendar`. Storage
-    /// errors.
+    /// Here or in the batches, with the file's path in the log. Corrupt: `data.missing`, `data.truncated`,
+    /// `data.pages`, `data.value`. Unsupported: `data.encrypted`, `data.calendar`. Storage errors. With a
+    /// filter, as [`BoundPredicate::evaluate`].
     pub fn read(self: &Arc<Self>, unit: &UnitRows) -> Result<UnitBatches> {
         let mut fetched = FetchedBytes::new(self.bytes.length());
         let live = self.live_rows(unit, &mut fetched)?;
