@@ -24,7 +24,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// As [`load`]. Corrupt: `log.gap` if a commit is missing between this version and a later one.
+    /// As [`load`]; if this one is verified, also as [`Snapshot::verify`].
     pub fn advance(&self, source: &Source) -> Result<Self> {
         let next = self.advanced(source)?;
         if self.is_verified() && !next.is_verified() {

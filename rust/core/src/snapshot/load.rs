@@ -35,8 +35,8 @@ const MAX_HEAD_BYTES: u64 = 1 << 20;
 ///
 /// # Errors
 ///
-/// `table.not_found`, `version.not_found`; Unsupported with all missing features; Corrupt with the file if
-/// the version cannot be reconstructed.
+/// `table.not_found`, `version.not_found`; as [`Source::check_readable`]; Corrupt with the file if the version
+/// cannot be reconstructed, or if `strict` and it has a warning: then with the warning's code.
 pub fn load(source: &Source, target: Option<u64>, strict: bool) -> Result<Snapshot> {
     load_ahead(source, target, strict, false)
 }

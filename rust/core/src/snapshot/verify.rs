@@ -43,8 +43,9 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// Corrupt: `checksum.mismatch` with the field; with the file `log.duplicate_file`, `stats.json`,
-    /// `partition_value.parse`, `dv.descriptor` and the errors of its path. The errors of replay.
+    /// Corrupt: `schema.physical_name`; `checksum.mismatch` with the field; with the file `log.duplicate_file`,
+    /// `stats.json`, `partition_value.parse`, the errors of [`Descriptors::get`] and of its path. The errors of
+    /// replay.
     pub fn verify(&self, source: &Source) -> Result<()> {
         self.verify_all(source)
             .map_err(|error| self.located(error))?;
