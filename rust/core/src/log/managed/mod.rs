@@ -78,8 +78,7 @@ impl ManagedLog {
     ///
     /// # Errors
     ///
-    /// If there is no response yet: as [`Catalog::load`]; Corrupt: `catalog.tail`, `catalog.commit_missing`;
-    /// storage errors.
+    /// As [`Self::is_managed`].
     pub fn allows(&self, operation: Permission) -> Result<bool> {
         let state = self.state()?;
         Ok(state.max_version.is_none() || state.allowed.contains(&operation))
@@ -89,8 +88,7 @@ impl ManagedLog {
     ///
     /// # Errors
     ///
-    /// If there is no response yet: as [`Catalog::load`]; Corrupt: `catalog.tail`, `catalog.commit_missing`;
-    /// storage errors.
+    /// As [`Self::is_managed`].
     pub fn takes_over(&self) -> Result<bool> {
         Ok(self.state()?.allowed.contains(&Permission::TakeOver))
     }
@@ -100,8 +98,7 @@ impl ManagedLog {
     ///
     /// # Errors
     ///
-    /// As [`Catalog::load`] and [`Catalog::published`]; Corrupt: `catalog.tail`, `catalog.commit_missing`;
-    /// storage errors.
+    /// As [`Self::is_managed`] and [`Catalog::published`]. Corrupt: `catalog.commit_missing`. Storage errors.
     pub fn publish(&self, last: u64) -> Result<()> {
         let state = self.state()?;
         let is_published = |version: u64| state.published >= Some(version);
