@@ -131,7 +131,7 @@ impl Checkpoint {
     ///
     /// # Errors
     ///
-    /// As [`Checkpoint::open`].
+    /// As [`Checkpoint::open`], except for sidecars.
     pub fn read_control(source: &Source, instance: &CheckpointInstance) -> Result<Control> {
         let located = |error: Error| error.at_version(instance.version);
         open_own_files(source, instance, None, &mut |_| ())

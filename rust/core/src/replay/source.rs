@@ -92,7 +92,7 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// Corrupt, with the code of the rules. Unsupported: `data.encrypted`. Storage errors.
+    /// As [`read_footer`].
     pub(crate) fn footer(&self, path: &str, size: u64, rules: FooterRules) -> Result<Footer> {
         if self.storage.max_requests().is_none() {
             return read_footer(&*self.storage, path, size, rules);
