@@ -38,8 +38,7 @@ impl BoundPredicate {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `filter.values` if the batch lacks a column, or has values that cannot be cast; for
-    /// formulas, the errors of [`BoundFormula::evaluate`].
+    /// As [`BoundFormula::evaluate`]; `filter.values` also for values that cannot be cast.
     ///
     /// [`BoundFormula::evaluate`]: crate::expr::BoundFormula::evaluate
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<BooleanArray> {
