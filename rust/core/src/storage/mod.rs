@@ -276,8 +276,7 @@ fn read_only(path: &str) -> Error {
 ///
 /// # Errors
 ///
-/// Invalid argument: `options.unknown` for an option that the store does not have, `options.value` for an
-/// invalid value.
+/// As [`ObjectStorage::new`], except for a local table.
 pub fn open_location(
     location: &Location,
     options: &[(String, String)],
