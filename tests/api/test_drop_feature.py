@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -91,6 +92,21 @@ def test_column_mapping(tmp_path: Path) -> None:
     assert set(after.properties) == PROTECTION
     values = after.files(["partitionValues"])["partitionValues"].to_pylist()
     assert {tuple(dict(value)) for value in values} == {("part",)}
+
+
+def test_clustering_columns_of_a_table_without_column_mapping(tmp_path: Path) -> None:
+    schema = pa.schema([("id", pa.int64()), ("s", pa.struct([("x", pa.int64())]))])
+    mapped = {"delta.columnMapping.mode": "name"}
+    table = dr.create_table(tmp_path / "t", schema, properties=mapped)
+    table.append({"id": [1, 2], "s": [{"x": 3}, {"x": 4}]})
+    table.cluster_by(["s.x", "id"])
+    table.drop_feature("columnMapping")
+    domain = json.loads(table.snapshot().domain_metadata["delta.clustering"])
+    assert domain == {"clusteringColumns": [["s", "x"], ["id"]]}
+    table.append({"id": [3], "s": [{"x": 5}]})
+    table.optimize()
+    assert ids(table) == [1, 2, 3]
+    assert table.verify().findings == (), str(table.verify())
 
 
 def test_names_that_need_column_mapping_are_refused(tmp_path: Path) -> None:

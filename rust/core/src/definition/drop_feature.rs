@@ -1,9 +1,12 @@
 //! Metadata of a table without a dropped feature.
 //!
-//! Protocol: "Column Mapping", "Type Widening".
+//! Protocol: "Column Mapping", "Clustered Table", "Type Widening".
 
 use std::collections::BTreeSet;
 
+use serde_json::json;
+
+use super::clustering::clustering_columns;
 use super::{MAX_ID, MODE};
 use crate::error::Result;
 use crate::spec::Metadata;
@@ -20,6 +23,17 @@ pub fn without_column_mapping(old: &Metadata) -> Result<Metadata> {
     new.configuration
         .retain(|key, _| !dropped.iter().any(|name| name.eq_ignore_ascii_case(key)));
     Ok(new)
+}
+
+/// Returns the configuration of the clustering domain of a table without column mapping: it names the columns
+/// as `schema` spells them, where the old configuration has their physical names.
+///
+/// # Errors
+///
+/// As [`clustering_columns`].
+pub fn clustering_by_logical_names(schema: &StructType, old: &str) -> Result<String> {
+    let columns = clustering_columns(schema, old)?;
+    Ok(json!({"clusteringColumns": columns}).to_string())
 }
 
 /// Returns the old metadata without the recorded type changes of its fields.

@@ -15,8 +15,11 @@ use super::{Alteration, At, Table};
 use crate::codec::deletion_vector::{VectorLocation, vector_location};
 use crate::codec::file_columns::FileColumns;
 use crate::definition;
+use crate::definition::clustering::CLUSTERING;
 use crate::definition::constraints::constraint_names;
-use crate::definition::drop_feature::{without_column_mapping, without_type_changes};
+use crate::definition::drop_feature::{
+    clustering_by_logical_names, without_column_mapping, without_type_changes,
+};
 use crate::derived::checkpoint::has_checkpoint;
 use crate::error::{Error, Result};
 use crate::maintenance::traces::{PROTECTED, PROTECTION, has_type_changes};
@@ -46,7 +49,8 @@ impl Table {
     ///
     /// As [`crate::spec::actions::Protocol::without_feature`]. Invalid argument: `alter.feature_in_use`,
     /// `alter.truncate_history` for `checkpointProtection`, `transaction.column_name` for names that require
-    /// column mapping; Unsupported: `alter.drop_feature`; Conflict: another writer changed the table meanwhile.
+    /// column mapping; Unsupported: `alter.drop_feature`; Corrupt: `optimize.clustering` for clustering columns
+    /// that the schema lacks; Conflict: another writer changed the table meanwhile.
     /// Steps completed before an error need not be repeated.
     pub(super) fn drop_feature(&self, name: &str, options: &TransactionOptions) -> Result<Commit> {
         let snapshot = self.snapshot(At::Latest, None)?;
@@ -154,8 +158,9 @@ impl Table {
             "v2Checkpoint" => self.unset("delta.checkpointPolicy", options),
             "deletionVectors" => {
                 self.unset("delta.enableDeletionVectors", options)?;
+                let snapshot = self.snapshot(At::Latest, None)?;
                 let has_vector = |_: &Rewrite, file: &AddFile| Ok(file.deletion_vector.is_some());
-                self.rewrite("REORG", None, options, has_vector)
+                self.rewrite(&snapshot, "REORG", None, options, has_vector)
             }
             "typeWidening" | "typeWidening-preview" => {
                 self.unset("delta.enableTypeWidening", options)?;
@@ -163,7 +168,7 @@ impl Table {
                 if !has_type_changes(snapshot.schema()) {
                     return Ok(());
                 }
-                self.rewrite("REORG", None, options, Rewrite::has_other_types)
+                self.rewrite(&snapshot, "REORG", None, options, Rewrite::has_other_types)
             }
             "columnMapping" => {
                 let snapshot = self.snapshot(At::Latest, None)?;
@@ -171,7 +176,8 @@ impl Table {
                 if new == *snapshot.metadata() {
                     return Ok(());
                 }
-                self.rewrite("REMOVE COLUMN MAPPING", Some(new), options, |_, _| Ok(true))
+                let operation = "REMOVE COLUMN MAPPING";
+                self.rewrite(&snapshot, operation, Some(new), options, |_, _| Ok(true))
             }
             "rowTracking" => {
                 let properties = BTreeMap::from([
@@ -255,15 +261,16 @@ impl Table {
         self.alter(change, options.clone()).map(drop)
     }
 
-    /// Rewrites the affected files with the same rows, with new metadata if `new` has some.
+    /// Rewrites the affected files of the newest snapshot with the same rows. `new` is its metadata without
+    /// column mapping, if that is removed.
     fn rewrite(
         &self,
+        snapshot: &Snapshot,
         operation: &str,
         new: Option<Metadata>,
         options: &TransactionOptions,
         is_affected: impl Fn(&Rewrite, &AddFile) -> Result<bool>,
     ) -> Result<()> {
-        let snapshot = self.snapshot(At::Latest, None)?;
         let isolation = new.as_ref().map(|_| IsolationLevel::Serializable);
         let rows = RowsOptions {
             transaction: TransactionOptions {
@@ -272,18 +279,22 @@ impl Table {
             },
             ..RowsOptions::default()
         };
-        let mut transaction = self.begin(&snapshot, operation, [], &rows)?;
+        let mut transaction = self.begin(snapshot, operation, [], &rows)?;
         let changes_metadata = new.is_some();
         if let Some(new) = new {
             transaction.read(None)?;
             transaction.set_metadata(new)?;
+            if let Some(old) = snapshot.domain_configuration(&self.source, CLUSTERING)? {
+                let logical = clustering_by_logical_names(snapshot.schema(), &old)?;
+                transaction.set_system_domain(CLUSTERING, Some(logical));
+            }
             transaction.check()?;
         }
         let (metadata, protocol) = transaction.effective()?;
         let write = write_options(&rows);
-        let changer = Changer::new(&self.source, &snapshot, metadata, protocol, write, false)?;
+        let changer = Changer::new(&self.source, snapshot, metadata, protocol, write, false)?;
         let mut rewrite = Rewrite::new(changer)?;
-        for file in live_files(self, &snapshot, usize::MAX, |file| {
+        for file in live_files(self, snapshot, usize::MAX, |file| {
             is_affected(&rewrite, file)
         })? {
             rewrite.file(file)?;
