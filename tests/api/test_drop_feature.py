@@ -185,6 +185,28 @@ def test_row_tracking_is_enabled_and_dropped(tmp_path: Path) -> None:
     assert len(set(tracked["_row_id"].to_pylist())) == 13
 
 
+def test_row_tracking_that_is_suspended_is_enabled_once_it_is_resumed(tmp_path: Path) -> None:
+    table = filled(tmp_path, {})
+    table.set_properties({"delta.rowTrackingSuspended": "true"})
+    before = table.snapshot().version
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        table.set_properties({"delta.enableRowTracking": "true"})
+    assert caught.value.code == "properties.combination"
+    assert table.snapshot().version == before
+    resumed = {"delta.enableRowTracking": "true", "delta.rowTrackingSuspended": "false"}
+    table.set_properties(resumed)
+    assert operations(table, before + 1) == [
+        "UNSET TBLPROPERTIES",
+        "UPGRADE PROTOCOL",
+        "ROW TRACKING BACKFILL",
+        "SET TBLPROPERTIES",
+    ]
+    assert table.snapshot().properties.items() >= resumed.items()
+    tracked = table.snapshot().scan(["id"], with_row_id=True).to_arrow()
+    assert sorted(tracked["_row_id"].to_pylist()) == list(range(12))
+    assert table.verify().findings == ()
+
+
 def test_a_feature_that_cannot_be_dropped_is_refused(tmp_path: Path) -> None:
     log = logs.LogBuilder(tmp_path)
     protocol = logs.protocol(1, 7, writer_features=["redirectWriterOnly-preview"])

@@ -66,7 +66,7 @@ impl Table {
         if let Alteration::SetProperties(properties) = &change
             && enables_row_tracking(properties)
         {
-            self.backfill_row_ids(&options)?;
+            self.backfill_row_ids(properties, &options)?;
         }
         let snapshot = self.snapshot(At::Latest, None)?;
         let old = snapshot.metadata();

@@ -27,6 +27,7 @@ use crate::snapshot::Snapshot;
 use crate::spec::Metadata;
 use crate::spec::features::{CATALOG_MANAGED, find_feature};
 use crate::spec::json::clipped;
+use crate::spec::property_rules::check_combination;
 use crate::statements::{Changer, Rewrite};
 use crate::transaction::{
     Commit, CommitDescription, IsolationLevel, ROW_TRACKING, Transaction, TransactionOptions,
@@ -38,6 +39,9 @@ use crate::write::{AddFile, RemoveFile};
 /// The number of empty commits, each with a checkpoint, between versions with traces and the one without
 /// the feature; as in delta-spark.
 const BARRIERS: usize = 3;
+
+/// The property with which new files get no row ids.
+const SUSPENDED: &str = "delta.rowTrackingSuspended";
 
 /// The maximum number of files that get or lose their row ids in one commit.
 const FILES_AT_ONCE: usize = 100_000;
@@ -182,7 +186,7 @@ impl Table {
             "rowTracking" => {
                 let properties = BTreeMap::from([
                     ("delta.enableRowTracking".to_owned(), "false".to_owned()),
-                    ("delta.rowTrackingSuspended".to_owned(), "true".to_owned()),
+                    (SUSPENDED.to_owned(), "true".to_owned()),
                 ]);
                 self.alter(Alteration::SetProperties(properties), options.clone())?;
                 let has_row_tracking = |file: &AddFile| {
@@ -240,7 +244,7 @@ impl Table {
             ],
             "rowTracking" => &[
                 "delta.enableRowTracking",
-                "delta.rowTrackingSuspended",
+                SUSPENDED,
                 "delta.rowTracking.materializedRowIdColumnName",
                 "delta.rowTracking.materializedRowCommitVersionColumnName",
             ],
@@ -312,16 +316,28 @@ impl Table {
         self.commit_files(transaction, written).map(drop)
     }
 
-    /// Assigns row ids to all files, so that rows can be tracked.
+    /// Assigns row ids to all files, so that these properties may enable row tracking.
     ///
     /// # Errors
     ///
-    /// As [`Table::snapshot`] and [`Table::commit`]; Invalid argument: `transaction.row_ids` for a file whose
-    /// statistics lack its number of rows.
-    pub(super) fn backfill_row_ids(&self, options: &TransactionOptions) -> Result<()> {
+    /// As [`Table::snapshot`] and [`Table::commit`]; Invalid argument: the properties, and
+    /// `transaction.row_ids` for a file whose statistics lack its number of rows.
+    pub(super) fn backfill_row_ids(
+        &self,
+        properties: &BTreeMap<String, String>,
+        options: &TransactionOptions,
+    ) -> Result<()> {
         let snapshot = self.snapshot(At::Latest, None)?;
         if snapshot.properties().row_tracking || snapshot.num_files(&self.source)? == 0 {
             return Ok(());
+        }
+        // while row tracking is suspended, files get no row ids: the properties must resume it, and it is
+        // resumed before the files are added again
+        let new = definition::set_properties(snapshot.metadata(), properties)?;
+        check_combination(&new.configuration)?;
+        let is_suspended = snapshot.metadata().property(SUSPENDED);
+        if is_suspended.is_some_and(|value| value.eq_ignore_ascii_case("true")) {
+            self.unset(SUSPENDED, options)?;
         }
         if !snapshot.protocol().is_supported("rowTracking") {
             let feature = Alteration::AddFeature("rowTracking".to_owned());
