@@ -135,6 +135,17 @@ def test_verify_reports_a_checkpoint_with_a_duplicate_row(log: logs.LogBuilder) 
     ]
 
 
+def test_verify_reports_a_checkpoint_with_a_file_with_and_without_a_deletion_vector(
+    log: logs.LogBuilder,
+) -> None:
+    log.create(SCHEMA, logs.add("f", deletion_vector=vector()))
+    logs.write_checkpoint(log.table, 0, [logs.add("f"), *log.state().actions()])
+
+    assert paths(opened(log)) == ["f", "f"]
+    findings = dr.Table(log.uri).verify(data_files=False).findings
+    assert "checkpoint.duplicate_row" in {finding.code for finding in findings}
+
+
 def test_later_commits_do_not_restore_removed_files_of_a_checkpoint(log: logs.LogBuilder) -> None:
     log.create(SCHEMA, logs.add("f"))
     log.commit(logs.remove("f"))

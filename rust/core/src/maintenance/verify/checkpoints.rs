@@ -1,4 +1,4 @@
-//! Compares checkpoints, compacted files and sidecars with the commits.
+//! Compares checkpoints and compacted files with the commits; finds sidecars that no checkpoint references.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub(super) struct ReadCheckpoint {
     removes: KeySet,
 }
 
-/// Reads a checkpoint in full; reports files that occur twice.
+/// Reads a checkpoint in full; reports files that occur twice, and a missing protocol or metadata.
 pub(super) fn read(
     source: &Source,
     instance: &CheckpointInstance,
@@ -76,19 +76,21 @@ pub(super) fn read(
             let sizes = sizes.and_then(|sizes| sizes.as_primitive_opt::<Int64Type>());
             let deleted = deleted(&rows);
             for (row, (key, path)) in keys.iter().zip(&paths).enumerate() {
-                if !seen.insert(*key) {
-                    duplicates.push(path_of(&rows, row));
-                }
+                let mut is_repeated = !seen.insert(*key);
                 if action == FileAction::Remove {
                     removes.insert(*key);
-                    continue;
+                } else {
+                    let live = LiveFile {
+                        key: *key,
+                        size: sizes.map_or(0, |sizes| sizes.value(row)),
+                        deleted: deleted.get(row).copied().flatten(),
+                    };
+                    // live with two deletion vectors, or with and without one
+                    is_repeated |= state.live.insert(*path, live).is_some();
                 }
-                let live = LiveFile {
-                    key: *key,
-                    size: sizes.map_or(0, |sizes| sizes.value(row)),
-                    deleted: deleted.get(row).copied().flatten(),
-                };
-                state.live.insert(*path, live);
+                if is_repeated {
+                    duplicates.push(path_of(&rows, row));
+                }
             }
         }
     }
