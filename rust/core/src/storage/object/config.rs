@@ -344,7 +344,9 @@ fn is_address(text: &str) -> bool {
 fn with_conditional_copy(builder: AmazonS3Builder, location: &Location) -> AmazonS3Builder {
     let is_set = |key| builder.get_config_value(&key).is_some();
     let is_configured = is_set(AmazonS3ConfigKey::CopyIfNotExists);
-    let is_other_store = is_set(AmazonS3ConfigKey::Endpoint) || location.scheme() == "https";
+    let is_other_store = is_set(AmazonS3ConfigKey::Endpoint)
+        || is_set(AmazonS3ConfigKey::S3Endpoint)
+        || location.scheme() == "https";
     if is_configured || is_other_store {
         return builder;
     }

@@ -160,6 +160,20 @@ fn users_passwords_and_queries_of_addresses_are_not_shown() {
 }
 
 #[test]
+fn objects_are_copied_in_parts_in_buckets_of_amazon_only() {
+    let s3 = Location::parse("s3://bucket/t").unwrap();
+    let condition = |key: AmazonS3ConfigKey, value: &str| {
+        let builder = AmazonS3Builder::new().with_config(key, value);
+        with_conditional_copy(builder, &s3).get_config_value(&AmazonS3ConfigKey::CopyIfNotExists)
+    };
+    let region = condition(AmazonS3ConfigKey::Region, "eu-west-1");
+    assert_eq!(region.as_deref(), Some("multipart"));
+    for key in [AmazonS3ConfigKey::Endpoint, AmazonS3ConfigKey::S3Endpoint] {
+        assert_eq!(condition(key, "https://store:9000"), None, "{key:?}");
+    }
+}
+
+#[test]
 fn hdfs_tries_all_name_nodes_even_without_retries() {
     let argument = options(&[("max_retries", "0")]);
     let settings = Settings::new(StoreKind::Hdfs, &argument).unwrap();
