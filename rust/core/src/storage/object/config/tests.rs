@@ -153,6 +153,18 @@ fn users_passwords_and_queries_of_addresses_are_not_shown() {
             "GET http://[::1]:9000/b?… in 1 ms",
         ),
         ("abfss://c@a.dfs.core/t", "abfss://c@a.dfs.core/t"),
+        (
+            "<A>http://h/a</A><B>http://u:pass@h/b?sig=abc</B>",
+            "<A>http://h/a</A><B>http://…@h/b?…</B>",
+        ),
+        (
+            "http://h:1,http://tok@h:2\nhttp://h:3?sig=abc",
+            "http://h:1,http://…@h:2\nhttp://h:3?…",
+        ),
+        (
+            "http://u:pass@[::1]:9000/t?sig=abc in 1 ms",
+            "http://…@[::1]:9000/t?… in 1 ms",
+        ),
         ("nothing @ all?", "nothing @ all?"),
     ] {
         assert_eq!(settings.redact(text), displayed);
