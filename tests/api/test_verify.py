@@ -418,6 +418,30 @@ def test_an_invalid_property_is_reported_once_with_the_commit_that_set_it(tmp_pa
     assert (reported.path, reported.version) == (f"_delta_log/{0:020}.json", 0)
 
 
+CONTROL_ACTIONS = {
+    "protocol": logs.protocol(1, 7, writer_features=["domainMetadata"]),
+    "metaData": logs.metadata(SCHEMA, configuration={"delta.appendOnly": "true"}),
+    "txn": logs.txn("app", 2),
+    "domainMetadata": logs.domain("d", "x", removed=True),
+}
+
+
+@pytest.mark.parametrize("kind", CONTROL_ACTIONS)
+def test_a_compacted_file_has_the_control_actions_of_its_commits(kind: str, tmp_path: Path) -> None:
+    log = logs.LogBuilder(tmp_path / "t")
+    writer_only = ["appendOnly", "domainMetadata"]
+    log.create(SCHEMA, protocol_action=logs.features(writer_only=writer_only))
+    log.commit(logs.txn("app", 1), logs.domain("d", "x"))
+    log.commit(CONTROL_ACTIONS[kind])
+    log.compact(1, 2)
+    assert findings(log, data_files=False) == []
+    lines = [action for action in log.compacted_actions(1, 2) if kind not in action]
+    logs.write_compacted(log.table, 1, 2, lines)
+    (reported,) = findings(log, data_files=False)
+    assert (reported.code, reported.version) == ("compacted.mismatch", 2)
+    assert reported.path == f"_delta_log/{logs.compacted_name(1, 2)}"
+
+
 def test_orphaned_and_missing_sidecars_are_found(tmp_path: Path) -> None:
     log = valid(tmp_path / "t", v2=True)
     side = logs.log_dir(log.table) / "_sidecars"

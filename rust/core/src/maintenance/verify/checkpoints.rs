@@ -1,6 +1,6 @@
 //! Compares checkpoints and compacted files with the commits; finds sidecars that no checkpoint references.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -23,6 +23,7 @@ use crate::maintenance::vacuum::collect_referenced;
 use crate::replay::{
     BatchSizes, Checkpoint, KeySet, KeyedRows, LogState, Reconciler, Selection, Source, decode_tail,
 };
+use crate::spec::DomainMetadata;
 use crate::storage::{FileMeta, interrupt};
 
 /// The content of a checkpoint.
@@ -218,24 +219,26 @@ pub(super) fn compare(
     if checkpoint.log.domains != state.log.domains {
         report("the domains are not those of the commits".to_owned());
     }
-    let known = checkpoint
-        .log
-        .transactions
-        .iter()
-        .all(|(app, txn)| state.log.transactions.get(app) == Some(txn));
-    if !known
-        || (checkpoint.log.transactions.len() != state.log.transactions.len()
-            && !transactions_expire(state))
-    {
+    if !same_transactions(&checkpoint.log, &state.log, transactions_expire(state)) {
         report("the transactions are not those of the commits".to_owned());
     }
 }
 
-/// Compares a compacted file with its commits.
+/// Returns `true` if these transactions are those of the commits; some may be missing if they expire.
+fn same_transactions(actual: &LogState, commits: &LogState, expire: bool) -> bool {
+    let (actual, commits) = (&actual.transactions, &commits.transactions);
+    let are_known = actual
+        .iter()
+        .all(|(app, transaction)| commits.get(app) == Some(transaction));
+    are_known && (expire || actual.len() == commits.len())
+}
+
+/// Compares a compacted file with its commits; it may lack transactions if they `expire`.
 pub(super) fn compacted(
     source: &Source,
     listing: &LogListing,
     file: &CompactedFile,
+    expire: bool,
     findings: &mut Findings,
 ) -> Result<()> {
     let tail = |start, end, compacted, file| TailFile {
@@ -259,42 +262,81 @@ pub(super) fn compacted(
     let Ok(plain) = reconciled(source, &commits) else {
         return Ok(()); // the commit that cannot be read is a finding already
     };
+    let location = (Some(file.file.path.as_str()), Some(file.end));
+    let mut report = |message: String| {
+        findings.add(Severity::Error, "compacted.mismatch", location, message);
+    };
     for (left, right, what) in [
-        (&plain.0, &compacted.0, "files to add"),
-        (&plain.1, &compacted.1, "files to remove"),
+        (&plain.adds, &compacted.adds, "files to add"),
+        (&plain.removes, &compacted.removes, "files to remove"),
     ] {
         let missing = left.difference(right).count();
         let extra = right.difference(left).count();
         if missing + extra > 0 {
-            let location = (Some(file.file.path.as_str()), Some(file.end));
-            let message = format!(
+            report(format!(
                 "the compacted file lacks {missing} {what} of its commits, and has {extra} others"
-            );
-            findings.add(Severity::Error, "compacted.mismatch", location, message);
+            ));
         }
+    }
+    let is_same_protocol = match (&compacted.log.protocol, &plain.log.protocol) {
+        (Some(actual), Some(expected)) => actual.is_equivalent(expected),
+        (actual, expected) => actual == expected,
+    };
+    let is_same_metadata = match (&compacted.log.metadata, &plain.log.metadata) {
+        (Some(actual), Some(expected)) => same_metadata(actual, expected),
+        (actual, expected) => actual == expected,
+    };
+    if !is_same_protocol {
+        report("the protocol is not that of its commits".to_owned());
+    }
+    if !is_same_metadata {
+        report("the metadata is not that of its commits".to_owned());
+    }
+    if compacted.domains != plain.domains {
+        report("the domains are not those of its commits".to_owned());
+    }
+    if !same_transactions(&compacted.log, &plain.log, expire) {
+        report("the transactions are not those of its commits".to_owned());
     }
     Ok(())
 }
 
-/// Returns the keys of the live adds, and of the tombstones.
-fn reconciled(source: &Source, files: &[TailFile]) -> Result<(KeySet, KeySet)> {
+/// What remains of the actions in log files.
+#[derive(Default)]
+struct Reconciled {
+    adds: KeySet,
+    removes: KeySet,
+    /// The newest control actions.
+    log: LogState,
+    /// The newest action of each domain: unlike in `log`, tombstones, too.
+    domains: BTreeMap<String, DomainMetadata>,
+}
+
+fn reconciled(source: &Source, files: &[TailFile]) -> Result<Reconciled> {
     let fields = vec![FileField::Path, FileField::DeletionVector];
     let selection = ActionSelection {
         adds: Some(fields.clone()),
         removes: Some(fields),
+        control: true,
         ..ActionSelection::default()
     };
     let mut reconciler = Reconciler::new(source.keys.clone());
-    let (mut adds, mut removes) = (KeySet::default(), KeySet::default());
+    let mut all = Reconciled::default();
     let batches = decode_tail(&source.storage, files, &selection)?;
+    for batch in &batches {
+        all.log.apply(batch);
+        let domains = batch.domains.iter().map(|(_, domain)| domain.clone());
+        all.domains
+            .extend(domains.map(|domain| (domain.domain.clone(), domain)));
+    }
     for batch in batches.iter().rev() {
         let live = reconciler.add_older(batch)?;
-        adds.extend(live.add_keys);
+        all.adds.extend(live.add_keys);
         if let Some(rows) = live.removes {
-            removes.extend(source.keys.of_batch(&rows)?);
+            all.removes.extend(source.keys.of_batch(&rows)?);
         }
     }
-    Ok((adds, removes))
+    Ok(all)
 }
 
 /// Reports sidecars that no checkpoint references.

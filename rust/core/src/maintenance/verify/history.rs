@@ -248,8 +248,9 @@ impl<'a> History<'a> {
     }
 
     fn check_compacted(&self, findings: &mut Findings) -> Result<()> {
-        for compacted in &self.listing.compacted {
-            let checked = checkpoints::compacted(self.source, self.listing, compacted, findings);
+        let expire = self.state.as_ref().is_none_or(transactions_expire);
+        for file in &self.listing.compacted {
+            let checked = checkpoints::compacted(self.source, self.listing, file, expire, findings);
             findings.unless_interrupted(checked)?;
         }
         Ok(())
