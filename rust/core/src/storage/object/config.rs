@@ -52,9 +52,6 @@ const SECRET: [&str; 7] = [
     "service_account", // a path, or by mistake the content of the file
 ];
 
-/// The characters before which a URL ends in a message, in JSON and in XML. An IPv6 address has brackets.
-const URL_ENDS: [char; 9] = [' ', '\n', '"', '\'', ')', '<', '>', ',', ';'];
-
 /// The number of times that the HDFS client tries the next name node; it waits after each round, longer each
 /// time.
 const HDFS_ATTEMPTS: &str = "dfs.client.failover.max.attempts";
