@@ -137,7 +137,8 @@ impl DeletionVector {
         })
     }
 
-    /// Returns a column with a bit for each row of a file: set if it is deleted, or if it is live.
+    /// Returns a column with a bit for each row of a file: set if the row is live, or without `live` if it is
+    /// deleted.
     fn mask(&self, py: Python<'_>, num_rows: i128, live: bool) -> PyResult<ArrowBatch> {
         let num_rows = self.check_num_rows(py, num_rows)?;
         detached(py, || {
@@ -200,7 +201,7 @@ impl DeletionVector {
 }
 
 impl DeletionVector {
-    /// Checks that no row after the last one is deleted.
+    /// Checks a file's number of rows: it must be in range, and every deleted row below it.
     fn check_num_rows(&self, py: Python<'_>, num_rows: i128) -> PyResult<u64> {
         const MAX_ROWS: u64 = 1 << 40;
         let last = self.0.max();

@@ -105,8 +105,8 @@ fn parts(data_type: &ArrowType) -> Option<Vec<FieldRef>> {
     }
 }
 
-/// Returns the schema with 96-bit timestamps in microseconds, which can represent all their dates; `None`
-/// if there are none. Arrow's default, nanoseconds, ends in the year 2262.
+/// Returns the schema with 96-bit timestamps in microseconds, Delta's unit; `None` if there are none. Arrow's
+/// default, nanoseconds, ends in the year 2262.
 pub(super) fn int96_in_micros(schema: &Schema, parquet: &SchemaDescriptor) -> Option<SchemaRef> {
     let is_int96 = |leaf: usize| {
         leaf < parquet.num_columns() && parquet.column(leaf).physical_type() == PhysicalType::INT96
