@@ -99,7 +99,7 @@ class DeletionVector:
             try:
                 array = pa.array(numbers)
             except OverflowError as error:
-                message = "a row is out of range: rows count from 0, and the format holds 64 bits"
+                message = "a row is out of range: rows are from 0 to 2**63 - 2**32 - 1"
                 raise InvalidArgumentError(message, code="dv.row_range") from error
             except pa.ArrowException as error:  # values of several types, or of none of Arrow's
                 raise TypeError(f"rows must be integers: {error}") from error
