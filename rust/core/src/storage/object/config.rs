@@ -52,6 +52,9 @@ const SECRET: [&str; 7] = [
     "service_account", // a path, or by mistake the content of the file
 ];
 
+/// The requirement on values: the client builds headers from them.
+const NO_CONTROLS: &str = "without control characters, such as tabs and line breaks";
+
 /// The number of times that the HDFS client tries the next name node; it waits after each round, longer each
 /// time.
 const HDFS_ATTEMPTS: &str = "dfs.client.failover.max.attempts";
@@ -89,7 +92,7 @@ impl Settings {
             let name = key.trim().to_ascii_lowercase();
             // the key of a service account is multi-line JSON
             if value.contains(char::is_control) && !name.contains("service_account") {
-                return Err(bad_value(&displayed_key(key.trim()), "without line breaks"));
+                return Err(bad_value(&displayed_key(key.trim()), NO_CONTROLS));
             }
             let invalid = |expected: &str| bad_value(&format!("`{key}`"), expected);
             let duration =
@@ -298,7 +301,7 @@ fn check_requests(builder: &AmazonS3Builder) -> Result<()> {
     ] {
         let value = builder.get_config_value(&key).unwrap_or_default();
         if !value.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
-            return Err(bad_setting(name, "ASCII without line breaks"));
+            return Err(bad_setting(name, &format!("ASCII {NO_CONTROLS}")));
         }
     }
     let addresses = [
