@@ -209,6 +209,7 @@ impl Settings {
                     .with_http_connector(connector)
                     .with_retry(retries);
                 let builder = self.apply(builder, AmazonS3Builder::with_config);
+                let builder = self.with_own_endpoint(builder);
                 check_requests(&builder)?;
                 with_conditional_copy(builder, location)
                     .build()
@@ -274,6 +275,21 @@ impl Settings {
                 Ok(key) => with(builder, key, value.clone()),
                 Err(_) => builder, // impossible: `new` refuses unknown keys
             })
+    }
+
+    /// Makes the endpoint of the options take precedence over `AWS_ENDPOINT_URL_S3` of the environment, which the
+    /// client would prefer.
+    fn with_own_endpoint(&self, builder: AmazonS3Builder) -> AmazonS3Builder {
+        let option = |key: AmazonS3ConfigKey| {
+            let mut options = self.options.iter().rev();
+            options.find(|(name, _)| AmazonS3ConfigKey::from_str(name).is_ok_and(|it| it == key))
+        };
+        match option(AmazonS3ConfigKey::Endpoint) {
+            Some((_, endpoint)) if option(AmazonS3ConfigKey::S3Endpoint).is_none() => {
+                builder.with_config(AmazonS3ConfigKey::S3Endpoint, endpoint)
+            }
+            _ => builder,
+        }
     }
 
     /// Redacts secret values in a text, and users, passwords and queries of URLs, which may be signed.

@@ -186,6 +186,28 @@ fn objects_are_copied_in_parts_in_buckets_of_amazon_only() {
 }
 
 #[test]
+fn an_endpoint_of_the_options_replaces_those_of_the_environment() {
+    let (own, for_s3) = ("https://own:9000", "https://s3:9000");
+    for (pairs, expected) in [
+        (&[][..], "https://environment"),
+        (&[("region", "x"), ("aws_endpoint", own)][..], own),
+        (&[("AWS_ENDPOINT_URL", own)][..], own),
+        (&[("aws_endpoint_url_s3", for_s3)][..], for_s3),
+        (
+            &[("aws_endpoint_url_s3", for_s3), ("endpoint", own)][..],
+            for_s3,
+        ),
+    ] {
+        let settings = Settings::new(StoreKind::S3, &options(pairs)).unwrap();
+        let key = AmazonS3ConfigKey::S3Endpoint;
+        let environment = AmazonS3Builder::new().with_config(key, "https://environment");
+        let builder = settings.apply(environment, AmazonS3Builder::with_config);
+        let endpoint = settings.with_own_endpoint(builder).get_config_value(&key);
+        assert_eq!(endpoint.as_deref(), Some(expected), "{pairs:?}");
+    }
+}
+
+#[test]
 fn hdfs_tries_all_name_nodes_even_without_retries() {
     let argument = options(&[("max_retries", "0")]);
     let settings = Settings::new(StoreKind::Hdfs, &argument).unwrap();
