@@ -48,6 +48,8 @@ fn prints_the_canonical_form() {
         ("starts_with(s, NULL)", "NULL"),
         ("isnan(d)", "(d = CAST('NaN' AS DOUBLE)) IS TRUE"),
         ("date >= '2026-01-01'", "`date` >= '2026-01-01'"),
+        ("a = `any` OR a < `some`.b", "a = `any` OR a < `some`.b"),
+        ("a <=> `All`", "a <=> `All`"),
         ("d < DATE '2026-1-2'", "d < DATE '2026-01-02'"),
         (
             "t < TIMESTAMP '2026-01-02 03:04:05'",

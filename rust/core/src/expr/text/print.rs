@@ -11,9 +11,11 @@ use crate::expr::value::literal::Literal;
 use crate::spec::calendar::civil_from_days;
 use crate::spec::interval::MICROS_PER_DAY;
 
-/// Keywords that are not valid as unquoted names.
-const RESERVED: [&str; 38] = [
+/// Keywords that are not valid as unquoted names everywhere, in this parser or in Spark's.
+const RESERVED: [&str; 41] = [
+    "ALL",
     "AND",
+    "ANY",
     "BETWEEN",
     "BINARY",
     "CASE",
@@ -43,6 +45,7 @@ const RESERVED: [&str; 38] = [
     "RLIKE",
     "SELECT",
     "SIMILAR",
+    "SOME",
     "TIMESTAMP",
     "TIMESTAMP_LTZ",
     "TIMESTAMP_NTZ",
