@@ -78,20 +78,16 @@ impl ActionBatches {
     /// # Errors
     ///
     /// Table not found: `table.not_found` if the log has no version. Version not found: `version.range` if the
-    /// range is empty or its ends are not in the log. Corrupt: `log.gap`. Storage errors.
+    /// range is empty, `start` is not in the log, or `end` is after its newest commit. Corrupt: `log.gap` if
+    /// another commit is missing. Storage errors.
     pub fn new(storage: Arc<dyn Storage>, start: u64, end: Option<u64>) -> Result<Self> {
-        let listing = LogListing::read(&*storage, start)?;
-        let commits: Vec<VersionedFile> = listing
-            .commits
-            .into_iter()
-            .filter(|commit| end.is_none_or(|end| commit.version <= end))
-            .collect();
+        let mut commits = LogListing::read(&*storage, start)?.commits;
         let first = commits.first().map(|commit| commit.version);
-        let last = commits.last().map(|commit| commit.version);
-        if first != Some(start) || end.is_some_and(|end| Some(end) != last) {
-            let present = match (first, last) {
-                (Some(first), Some(last)) => {
-                    format!("those from {start} on are {first} to {last}")
+        let newest = commits.last().map(|commit| commit.version);
+        if first != Some(start) || end.is_some_and(|end| end < start || Some(end) > newest) {
+            let present = match (first, newest) {
+                (Some(first), Some(newest)) => {
+                    format!("those from {start} on are {first} to {newest}")
                 }
                 _ if LogListing::read(&*storage, 0)?.latest().is_none() => {
                     return Err(missing_table());
@@ -107,7 +103,9 @@ impl ActionBatches {
                 message,
             ));
         }
-        check_contiguous(&commits, start, last.unwrap_or(start), true)?;
+        let last = end.or(newest).unwrap_or(start);
+        commits.retain(|commit| commit.version <= last);
+        check_contiguous(&commits, start, last, true)?;
         Ok(Self {
             storage,
             commits: commits.into_iter(),
