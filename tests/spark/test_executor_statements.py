@@ -211,13 +211,20 @@ def test_stable_sources_return_the_same_rows_twice(spark: Any, table: Path) -> N
 
     read = dr_spark.read(spark, table)
     same = [read, read.where("id > 3").select("id"), source(spark), read.union(read)]
-    spark.createDataFrame([(1,)], "id LONG").write.parquet(str(table.parent / "files"))
+    files = str(table.parent / "files")
+    spark.createDataFrame([(1,)], "id LONG").write.parquet(files)
+    read.createOrReplaceTempView("stable")
+    spark.read.parquet(files).createOrReplaceTempView("unstable")
+    same.append(spark.sql("SELECT * FROM stable WHERE id IN (SELECT k FROM stable)"))
     others = [
         read.limit(3),
         read.selectExpr("*", "rand() AS r"),
         read.groupBy("p").agg({"k": "sum"}),
         read.dropDuplicates(["p"]),
-        spark.read.parquet(str(table.parent / "files")),
+        spark.read.parquet(files),
+        spark.sql("SELECT * FROM stable WHERE id IN (SELECT id FROM unstable)"),
+        spark.sql("SELECT * FROM stable WHERE id IN (SELECT id FROM stable LIMIT 3)"),
+        spark.sql("SELECT *, (SELECT max(id) FROM unstable) AS m FROM stable"),
     ]
     assert [_is_stable(item) for item in same] == [True] * len(same)
     assert [_is_stable(item) for item in others] == [False] * len(others)

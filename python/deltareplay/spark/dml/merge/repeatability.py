@@ -156,9 +156,8 @@ _COLUMN = f"{hidden_columns.PREFIX}source_"
 def _aliases(frame: DataFrame) -> set[str]:
     """Return the qualifiers of a frame's columns."""
     if capabilities.is_classic(frame.sparkSession):
-        plan = internals.analyzed_plan(frame)
-        output = plan.output()
-        qualifiers = [output.apply(index).qualifier() for index in range(output.size())]
+        output = _items(internals.analyzed_plan(frame).output())
+        qualifiers = [attribute.qualifier() for attribute in output]
         return {str(qualifier.last()) for qualifier in qualifiers if qualifier.size()}
     return _aliases_in(internals.connect_plan(frame))
 
@@ -189,11 +188,17 @@ def _is_stable(frame: DataFrame) -> bool:
 
 
 def _is_repeatable(plan: Any) -> bool:
+    """Return whether a plan, with its subqueries, returns the same rows each time."""
     name = plan.nodeName()
     if name not in _STABLE or not plan.deterministic():
         return name == "LogicalRelation" and _is_of_snapshot(plan)
-    children = plan.children()
-    return all(_is_repeatable(children.apply(index)) for index in range(children.size()))
+    plans = [*_items(plan.children()), *_items(plan.subqueries())]
+    return all(map(_is_repeatable, plans))
+
+
+def _items(sequence: Any) -> list[Any]:
+    """Return the items of a Scala sequence."""
+    return [sequence.apply(index) for index in range(sequence.size())]
 
 
 def _is_of_snapshot(leaf: Any) -> bool:
@@ -229,7 +234,7 @@ def repeatable(
     Args:
         condition: SQL text or a column.
         rows: A frame with the columns that the condition may refer to; its rows are not read.
-        now: The current time.
+        now: The current time, in UTC.
 
     Raises:
         InvalidArgumentError: ``statement.unrepeatable``: the condition is not deterministic, or
@@ -262,7 +267,7 @@ def uses_current_time(text: str, columns: Collection[str]) -> bool:
 def freeze_current_time(
     text: str, now: datetime.datetime, spark: SparkSession, columns: Collection[str] = ()
 ) -> str:
-    """Replace functions that return the current time in SQL text by literals.
+    """Replace functions that return the current time in SQL text by literals of ``now``, in UTC.
 
     Raises:
         InvalidArgumentError: ``statement.unrepeatable``: ``current_time`` has another precision
