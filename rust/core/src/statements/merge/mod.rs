@@ -258,7 +258,7 @@ impl Merge {
                 };
                 match *slot {
                     Some(before) if !allows_several_matches => {
-                        Err(self.ambiguous(read, row as usize, before, other))
+                        Err(self.ambiguous(read, row as usize, before, other)?)
                     }
                     Some(_) => Ok(()),
                     None => {
@@ -284,20 +284,22 @@ impl Merge {
         self.scope.batch(&target, &source)
     }
 
-    fn ambiguous(&self, read: &RecordBatch, row: usize, first: u32, second: u32) -> Error {
-        let matches = match self.source.take(&UInt32Array::from(vec![first, second])) {
-            Ok(matches) => matches,
-            Err(error) => return error,
-        };
+    fn ambiguous(&self, read: &RecordBatch, row: usize, first: u32, second: u32) -> Result<Error> {
+        // without the positions and ids of the rows
+        let columns = read.schema_ref().fields().iter().enumerate();
+        let columns = columns.filter(|(_, field)| self.schema.index_of(field.name()).is_ok());
+        let columns: Vec<usize> = columns.map(|(index, _)| index).collect();
+        let target = read.project(&columns).map_err(columns_mismatch)?;
+        let matches = self.source.take(&UInt32Array::from(vec![first, second]))?;
         let message = format!(
             "several rows of the source match the row {} of the table, such as {} and {}: at most one may \
              match, whatever the conditions of the clauses; make the source's keys unique, or refine `on`; \
              nothing was written",
-            row_display(read, row),
+            row_display(&target, row),
             row_display(&matches, 0),
             row_display(&matches, 1)
         );
-        Error::invalid("rows.ambiguous", message)
+        Ok(Error::invalid("rows.ambiguous", message))
     }
 }
 
