@@ -278,8 +278,9 @@ impl UpdatePlanner {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `rows.column`, `rows.type`, `rows.value` for a constant that does not fit,
-    /// `rows.identity`, those of formulas. Unsupported: `rows.expression`, `rows.unsupported`.
+    /// Invalid argument: `rows.column`, `rows.type`, `rows.missing` for a required field of a struct,
+    /// `rows.value` for a constant that does not fit, `rows.identity`, those of formulas. Unsupported:
+    /// `rows.expression`, `rows.unsupported`.
     pub fn new(metadata: &Metadata, protocol: &Protocol, set: &Assignments) -> Result<Self> {
         let schema = StructType::parse(&metadata.schema_string)?;
         let scope = nullable(&schema);

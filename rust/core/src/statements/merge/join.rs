@@ -136,7 +136,7 @@ impl Join {
         self.visit_matches(rows, source, pairs, visit)
     }
 
-    /// Calls `visit` for the pairs with equal keys for which the rest of `on` is true.
+    /// Calls `visit` for those of these pairs for which the rest of `on` is true.
     fn visit_matches(
         &self,
         rows: &RecordBatch,
