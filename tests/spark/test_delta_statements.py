@@ -313,7 +313,7 @@ def expiring(spark: Any, seconds: float) -> Any:
 
 
 @pytest.mark.parametrize("properties", [{}, {"delta.enableDeletionVectors": "true"}], ids=str)
-@pytest.mark.parametrize("where", ["on", "clause", "time", "column", "source"])
+@pytest.mark.parametrize("where", ["on", "clause", "literal", "time", "column", "source"])
 def test_a_merge_has_one_current_time(
     spark: Any, tmp_path: Path, where: str, properties: dict[str, str]
 ) -> None:
@@ -329,6 +329,7 @@ def test_a_merge_has_one_current_time(
     on = "t.id = s.id AND s.expiry > current_timestamp()" if where == "on" else "t.id = s.id"
     conditions = {
         "clause": "s.expiry < now()",
+        "literal": "s.expiry < TIMESTAMP 'now' AND s.expiry > DATE'yesterday'",
         "time": "s.expiry < make_timestamp_ntz(current_date(), current_time())",
         "column": sf.col("s.expiry") > sf.current_timestamp(),
     }

@@ -223,6 +223,17 @@ _CLOCK = {
 #: Functions that may be written without parentheses, unless a column has that name.
 _BARE = ("CURRENT_TIMESTAMP", "CURRENT_DATE", "CURRENT_TIME", "LOCALTIMESTAMP")
 
+#: Types of literals such as ``TIMESTAMP 'now'``, whose value is the time at which they are parsed.
+_TYPES = ("DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ")
+
+#: The texts of such literals, and the expressions that replace them.
+_TIMES = {
+    "NOW": "{}",
+    "TODAY": "CAST({} AS DATE)",
+    "TOMORROW": "date_add(CAST({} AS DATE), 1)",
+    "YESTERDAY": "date_add(CAST({} AS DATE), -1)",
+}
+
 
 def repeatable(
     condition: Expression | None, rows: DataFrame, now: datetime.datetime
@@ -251,7 +262,7 @@ def repeatable(
 
 
 def uses_current_time(text: str, columns: Collection[str]) -> bool:
-    """Return whether SQL text calls a function that returns the current time.
+    """Return whether SQL text calls a function, or has a literal, that is the current time.
 
     Args:
         text: The SQL text.
@@ -261,13 +272,16 @@ def uses_current_time(text: str, columns: Collection[str]) -> bool:
     (True, False)
     """
     parsed, column_names = tokens(text), {column.upper() for column in columns}
-    return any(_is_call(parsed, index, column_names) for index in range(len(parsed)))
+    return any(
+        _is_call(parsed, index, column_names) or _literal_time(parsed, index)
+        for index in range(len(parsed))
+    )
 
 
 def freeze_current_time(
     text: str, now: datetime.datetime, spark: SparkSession, columns: Collection[str] = ()
 ) -> str:
-    """Replace functions that return the current time in SQL text by literals of ``now``, in UTC.
+    """Replace functions and literals that are the current time in SQL text by ``now``, in UTC.
 
     Raises:
         InvalidArgumentError: ``statement.unrepeatable``: ``current_time`` has another precision
@@ -276,6 +290,8 @@ def freeze_current_time(
     >>> noon = datetime.datetime(2026, 1, 31, 12)
     >>> freeze_current_time("at < now() AND now = 'now()'", noon, None)
     "at < TIMESTAMP '2026-01-31T12:00:00.000000Z' AND now = 'now()'"
+    >>> freeze_current_time("day < DATE 'today'", noon, None)
+    "day < CAST(CAST(TIMESTAMP '2026-01-31T12:00:00.000000Z' AS DATE) AS DATE)"
     """
     literal = f"TIMESTAMP '{now.strftime('%Y-%m-%dT%H:%M:%S.%f')}Z'"
     column_names = {column.upper() for column in columns}
@@ -287,6 +303,10 @@ def freeze_current_time(
             time = _time_of_day(literal, spark) if name == "CURRENT_TIME" else None
             result += text[position : token.start] + _CLOCK[name].format(literal, time=time)
             position = end
+        elif moment := _literal_time(parsed, index):
+            value = f"CAST({moment.format(literal)} AS {token.text})"
+            result += text[position : token.start] + value
+            position = parsed[index + 1].end
     return result + text[position:]
 
 
@@ -306,6 +326,13 @@ def _is_call(parsed: list[Token], index: int, column_names: Collection[str]) -> 
         return token.is_word("CURRENT_TIME") or following[1:] == [")"]
     is_bare = token.is_word(*_BARE) and token.text.upper() not in column_names
     return is_bare and following[0] != "."
+
+
+def _literal_time(parsed: list[Token], index: int) -> str | None:
+    """Return the item of ``_TIMES`` for a literal that begins at a token; None for other tokens."""
+    if not parsed[index].is_word(*_TYPES) or parsed[index + 1].kind != "string":
+        return None
+    return _TIMES.get(parsed[index + 1].value.strip().upper())
 
 
 def _end_of_call(parsed: list[Token], index: int) -> int:
