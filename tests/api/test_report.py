@@ -224,10 +224,12 @@ def test_the_timeline_has_changes_of_the_definition(log: logs.LogBuilder, tmp_pa
     log.create(logs.schema(id="long"), configuration={"delta.appendOnly": "true"})
     log.commit(logs.metadata(logs.schema(id="long", late="string")))
     log.commit(logs.protocol(1, 4))
+    log.commit(logs.metadata(logs.schema(id="long")))
     _, page = write_report(dr.Table(log.uri), tmp_path)
 
     rows = page.tables["Changes of schema, properties and protocol, the newest first"].rows[1:]
     assert [[row[0], *row[2:]] for row in rows] == [
+        ["3", "column late", "string", "none"],
         ["2", "protocol minWriterVersion", "2", "4"],
         ["1", "column late", "none", "string"],
         ["1", "property delta.appendOnly", "true", "none"],
@@ -340,6 +342,27 @@ def test_a_missing_commit_before_a_checkpoint_is_skipped(
     assert sorted(operations[0][1:]) == ["CREATE TABLE", "DELETE", "TRUNCATE"]
     flows = page.tables["Rows in and out"].rows[1:]
     assert [row[1:] for row in flows if row[1:] != ["0", "0"]] == [["10", "100"]]
+
+
+def test_removed_files_without_a_row_count_take_no_rows(
+    log: logs.LogBuilder, tmp_path: Path
+) -> None:
+    vector = vectors.inline(list(range(10)))
+    log.create(logs.schema(id="long"), modified=JANUARY)
+    log.commit(
+        logs.add("a.parquet", stats=logs.stats(100), deletion_vector=vector),
+        logs.add("b.parquet", stats=logs.stats(7)),
+        modified=JANUARY,
+    )
+    log.commit(
+        logs.remove("a.parquet", deletion_vector=vector),
+        logs.remove("b.parquet", stats=logs.stats(7)),
+        modified=JANUARY,
+    )
+    _, page = write_report(dr.Table(log.uri), tmp_path)
+
+    assert [row[1:] for row in page.tables["Rows in and out"].rows[1:]] == [["97", "7"]]
+    assert "1 of 2 removed files do not say how many rows" in " ".join(page.text)
 
 
 def test_orphans_are_listed_on_request(shop: logs.LogBuilder, tmp_path: Path) -> None:

@@ -157,6 +157,7 @@ def _read_actions(table: Table, history: History, cutoff: int) -> None:
         definitions = [*chunk_definitions, *definitions]
         end -= len(chunk)
     history.num_read = len(history.commits) - end
+    definitions.sort(key=lambda definition: definition[0])  # each batch lists its kinds in turn
     changes = list(_changes(definitions))
     history.changes = changes[-MAX_CHANGES:]
     history.more_changes = len(changes) - len(history.changes)
@@ -261,7 +262,7 @@ def _add_flows(commits: dict[int, Commit], history: History, files: pa.Table, cu
     changes = pc.fill_null(files["dataChange"], True)
     zero = pa.scalar(0.0)
     is_whole = pc.invert(changed)
-    live = pc.subtract(pc.fill_null(files["rows"], 0.0), files["deleted"])
+    live = pc.fill_null(pc.subtract(files["rows"], files["deleted"]), 0.0)
     vector_rows = pc.multiply(files["deleted"], pc.cast(files["sign"], pa.float64()))
     columns: dict[str, Any] = {"version": files["version"]}
     for direction, selected in (("in", added), ("out", pc.invert(added))):
