@@ -536,6 +536,19 @@ def test_columns_are_compared_with_their_nested_types() -> None:
     assert facts("long", False) == {("column", "a"): "array<long> not null"}
 
 
+@pytest.mark.parametrize("depth", [300, 5000])
+def test_an_old_schema_may_be_nested_too_deep(depth: int) -> None:
+    kind = '{"type":"array","elementType":' * depth + '"long"' + "}" * depth
+    body = {
+        "schemaString": f'{{"type":"struct","fields":[{{"name":"a","type":{kind}}}]}}',
+        "configuration": [],
+        "partitionColumns": [],
+        "name": None,
+        "description": None,
+    }
+    assert _metadata_facts(body) == {("schema", ""): "not readable"}
+
+
 def test_time_is_linear_in_partition_columns(log: logs.LogBuilder) -> None:
     """1,600 columns take 0.5 s of CPU, and 5 s with a grouping for each column and prefix."""
     names = [f"p{number}" for number in range(1600)]

@@ -317,7 +317,7 @@ def _metadata_facts(body: dict[str, Any]) -> dict[tuple[str, str], str]:
         for path, field in leaves(Struct.parse(body["schemaString"]).fields):
             kind = type_text(field.type)
             facts["column", path] = kind if field.nullable else f"{kind} not null"
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError, UnsupportedFeatureError):
         facts["schema", ""] = "not readable"
     facts |= {("property", key): str(value) for key, value in body["configuration"] or ()}
     if body["partitionColumns"]:
