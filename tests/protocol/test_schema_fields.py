@@ -6,7 +6,15 @@ import json
 
 import pytest
 
-from deltareplay._protocol.schema import Array, Field, Map, Struct, leaves, schema_json, type_text
+from deltareplay._protocol.schema import (
+    Array,
+    Field,
+    Map,
+    Struct,
+    fields_with_paths,
+    schema_json,
+    type_text,
+)
 
 #: The kinds of types in the protocol, with their fields in JSON order.
 SCHEMA = {
@@ -66,7 +74,7 @@ def test_schemas_round_trip() -> None:
 
 def test_paths_types_and_names_of_columns() -> None:
     fields = Struct.parse(json.dumps(SCHEMA)).fields
-    assert [(path, type_text(field.type)) for path, field in leaves(fields)] == [
+    assert [(path, type_text(field.type)) for path, field in fields_with_paths(fields)] == [
         ("a", "integer"),
         ("b", "struct"),
         ("b.d", "integer"),

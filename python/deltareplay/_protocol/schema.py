@@ -281,17 +281,17 @@ def nested(fields: Sequence[Field]) -> Iterator[Field]:
         yield from nested(inner_fields(field.type))
 
 
-def leaves(fields: Sequence[Field], above: str = "") -> Iterator[tuple[str, Field]]:
+def fields_with_paths(fields: Sequence[Field], above: str = "") -> Iterator[tuple[str, Field]]:
     """Yield columns and the fields of their structs, each with its dotted path.
 
-    >>> [path for path, _ in leaves([Field("s", Struct((Field("a", "long"),)))])]
+    >>> [path for path, _ in fields_with_paths([Field("s", Struct((Field("a", "long"),)))])]
     ['s', 's.a']
     """
     for field in fields:
         path = f"{above}{field.name}"
         yield path, field
         if isinstance(field.type, Struct):
-            yield from leaves(field.type.fields, f"{path}.")
+            yield from fields_with_paths(field.type.fields, f"{path}.")
 
 
 def type_text(type_: Type) -> str:

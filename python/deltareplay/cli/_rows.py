@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from deltareplay._protocol.schema import Struct, leaves, type_text
+from deltareplay._protocol.schema import Struct, fields_with_paths, type_text
 from deltareplay.cli._output import Column
 from deltareplay.cli._values import (
     counted,
@@ -217,7 +217,7 @@ def schema(
                 "comment": field.comment,
             }
             for column in Struct.parse(metadata.schema_string).fields
-            for path, field in leaves([column])
+            for path, field in fields_with_paths([column])
         ),
         [
             Column("column", "Column"),
@@ -242,7 +242,7 @@ def _schema_changes(table: Table) -> Iterator[dict[str, Any]]:
     for version, text in definitions:
         after = {
             path: type_text(field.type) + ("" if field.nullable else " not null")
-            for path, field in leaves(Struct.parse(text).fields)
+            for path, field in fields_with_paths(Struct.parse(text).fields)
         }
         for name in {**before, **after}:
             old, new = before.get(name), after.get(name)

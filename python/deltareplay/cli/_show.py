@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 import typer
 
-from deltareplay._protocol.schema import Struct, leaves, type_text
+from deltareplay._protocol.schema import Struct, fields_with_paths, type_text
 from deltareplay._snapshot.clustering import clustering_columns
 from deltareplay._support import units
 from deltareplay.cli._check import print_finding
@@ -71,7 +71,7 @@ def _facts(request: Request, table: Table, snapshot: Snapshot) -> dict[str, Any]
         "properties": metadata.configuration,
         "columns": [
             {"name": path, "type": type_text(field.type), "nullable": field.nullable}
-            for path, field in leaves(Struct.parse(metadata.schema_string).fields)
+            for path, field in fields_with_paths(Struct.parse(metadata.schema_string).fields)
         ],
         "checkpoint_version": segment.checkpoint_version,
         "commits_after_checkpoint": segment.num_commits,

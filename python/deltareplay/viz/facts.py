@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 
 from deltareplay import _native
-from deltareplay._protocol.schema import Struct, leaves, type_text
+from deltareplay._protocol.schema import Struct, fields_with_paths, type_text
 from deltareplay._support.units import clamped_time
 from deltareplay._support.uris import without_secrets
 from deltareplay.exceptions import CorruptTableError, DeltaReplayError, UnsupportedFeatureError
@@ -314,7 +314,7 @@ def _differences(
 def _metadata_facts(body: dict[str, Any]) -> dict[tuple[str, str], str]:
     facts: dict[tuple[str, str], str] = {}
     try:
-        for path, field in leaves(Struct.parse(body["schemaString"]).fields):
+        for path, field in fields_with_paths(Struct.parse(body["schemaString"]).fields):
             kind = type_text(field.type)
             facts["column", path] = kind if field.nullable else f"{kind} not null"
     except (ValueError, TypeError, KeyError, RecursionError, UnsupportedFeatureError):

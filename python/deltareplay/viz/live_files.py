@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute
 
 from deltareplay import _native
-from deltareplay._protocol.schema import Field, Struct, leaves, type_text
+from deltareplay._protocol.schema import Field, Struct, fields_with_paths, type_text
 from deltareplay._support.units import FIRST_TIME, LAST_TIME
 
 if TYPE_CHECKING:
@@ -235,7 +235,7 @@ def columns_of(fields: Sequence[Field]) -> list[tuple[str, str]]:
     """Return path and type of each leaf column of a schema."""
     return [
         (path, type_text(field.type))
-        for path, field in leaves(fields)
+        for path, field in fields_with_paths(fields)
         if not isinstance(field.type, Struct)
     ]
 
