@@ -295,10 +295,11 @@ def fields_with_paths(fields: Sequence[Field], above: str = "") -> Iterator[tupl
 
 
 def type_text(type_: Type) -> str:
-    """Return a type as one word or as SQL; a struct is just ``struct``.
+    """Return a type for people; a struct is ``struct``, unless an array or a map has it.
 
-    >>> type_text(Array("long"))
-    'array<long>'
+    >>> struct = Struct((Field("a", "long"),))
+    >>> type_text(struct), type_text(Array(struct))
+    ('struct', 'array<struct<a: long>>')
     """
     if isinstance(type_, Struct):
         return "struct"
