@@ -236,6 +236,26 @@ def test_the_timeline_has_changes_of_the_definition(log: logs.LogBuilder, tmp_pa
     ]
 
 
+def test_nested_columns_have_their_comments(log: logs.LogBuilder, tmp_path: Path) -> None:
+    inner = [
+        {"name": "x", "type": "long", "nullable": False, "metadata": {"comment": "east"}},
+        {"name": "y", "type": "long", "nullable": True, "metadata": {}},
+    ]
+    kind = {"type": "struct", "fields": inner}
+    fields = [
+        {"name": "x", "type": "string", "nullable": True, "metadata": {"comment": "other"}},
+        {"name": "point", "type": kind, "nullable": True, "metadata": {}},
+    ]
+    log.create(json.dumps({"type": "struct", "fields": fields}))
+    _, page = write_report(dr.Table(log.uri), tmp_path)
+
+    assert page.tables["3 columns"].rows[1:] == [
+        ["x", "string", "", "other"],
+        ["point.x", "long", "not null", "east"],
+        ["point.y", "long", "", ""],
+    ]
+
+
 def test_text_from_the_table_is_escaped(log: logs.LogBuilder, tmp_path: Path) -> None:
     spoof = "invoice" + chr(0x202E) + "gpj.exe"
     log.create(

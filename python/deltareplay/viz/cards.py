@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from deltareplay._protocol.schema import Struct
+from deltareplay._protocol.schema import Struct, type_text
 from deltareplay._support import units
 from deltareplay._support.uris import without_secrets
 from deltareplay.exceptions import DeltaReplayError, DeltaReplayWarning
@@ -138,7 +138,8 @@ def _version_card(kind: str, snapshot: Snapshot) -> str:
     location = without_secrets(snapshot.table.uri)
     name = snapshot.metadata.name
     facts: list[tuple[str, Content]] = [("location", location)] if name else []
-    columns = columns_of(Struct.parse(snapshot.schema_json).fields)
+    fields = Struct.parse(snapshot.schema_json).fields
+    columns = [(path, type_text(field.type)) for path, field in columns_of(fields)]
     return card(kind, name or location, pairs([*facts, *_state(snapshot)]), _columns(columns))
 
 

@@ -231,13 +231,10 @@ class LiveFiles:
     columns: list[Column] | None = None
 
 
-def columns_of(fields: Sequence[Field]) -> list[tuple[str, str]]:
-    """Return path and type of each leaf column of a schema."""
-    return [
-        (path, type_text(field.type))
-        for path, field in fields_with_paths(fields)
-        if not isinstance(field.type, Struct)
-    ]
+def columns_of(fields: Sequence[Field]) -> list[tuple[str, Field]]:
+    """Return each leaf column of a schema with its path."""
+    columns = fields_with_paths(fields)
+    return [(path, field) for path, field in columns if not isinstance(field.type, Struct)]
 
 
 def live_files(snapshot: Snapshot) -> LiveFiles:
@@ -252,7 +249,11 @@ def live_files(snapshot: Snapshot) -> LiveFiles:
     partitions = _Partitions(len(keys))
     names = ["path", "size", "modificationTime", "partitionValues", "deletionVector", "numRecords"]
     partitioned = set(partition_columns)
-    columns = [Column(name, kind) for name, kind in columns_of(fields) if name not in partitioned]
+    columns = [
+        Column(path, type_text(field.type))
+        for path, field in columns_of(fields)
+        if path not in partitioned
+    ]
     if len(columns) <= MAX_COLUMNS:
         live.columns = columns
     if live.columns:

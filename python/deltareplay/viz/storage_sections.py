@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from deltareplay._protocol.schema import Struct
+from deltareplay._protocol.schema import Struct, type_text
 from deltareplay._support import units
 from deltareplay.exceptions import DeltaReplayError
 from deltareplay.viz.advice import commit_range
@@ -485,17 +485,15 @@ def definition_content(facts: Facts) -> list[Content]:
     """Return the content of the section on schema and properties, and their changes."""
     snapshot, history = facts.snapshot, facts.history
     fields = Struct.parse(snapshot.schema_json).fields
-    comments = {field.name: field.comment or "" for field in fields}
     partitioned = set(snapshot.partition_columns)
-    required = {field.name for field in fields if not field.nullable}
     schema: list[Row] = [
         (
-            clip(name, 120),
-            tag("code", clip(kind, 80)),
-            "partition" if name in partitioned else "not null" if name in required else "",
-            clip(str(comments.get(name, "")), 160),
+            clip(path, 120),
+            tag("code", clip(type_text(field.type), 80)),
+            "partition" if path in partitioned else "" if field.nullable else "not null",
+            clip(field.comment or "", 160),
         )
-        for name, kind in columns_of(fields)
+        for path, field in columns_of(fields)
     ]
     properties: list[Row] = [
         (tag("code", clip(key, 100)), clip(value, 200))
