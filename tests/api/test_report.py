@@ -186,7 +186,7 @@ def test_advice_has_a_command_that_runs(shop: logs.LogBuilder, tmp_path: Path) -
     output = ascii_spaces(" ".join(page.text))
     # 55 and 45 MiB fit into one file of 256 MiB each
     assert "20 of 20 files are smaller than 32 MiB" in output
-    assert "About 2 files remain, of up to 256 MiB" in output
+    assert "About 2 files will remain, of up to 256 MiB" in output
     assert "10 rows that every scan decodes and drops" in output
     assert "removed 1 file longer ago than the retention period" in output
     commands = [item for item in page.text if item.startswith("import deltareplay as dr")]

@@ -140,7 +140,7 @@ def _files_advice(facts: Facts) -> Iterator[Advice]:
             "Pack small files",
             f"{units.count(small)} of {units.plural(files.num_files, 'file')} are smaller than "
             f"{units.size(files.small_limit)} and hold {units.size(small_bytes)} together.",
-            f"About {units.count(files.num_files - before + after)} files remain, of up to "
+            f"About {units.plural(files.num_files - before + after, 'file')} will remain, of up to "
             f"{units.size(files.target)}. Rows stay the same; the old files stay until vacuum.",
             "optimize()",
             "optimize --yes",
@@ -151,7 +151,7 @@ def _files_advice(facts: Facts) -> Iterator[Advice]:
         yield Advice(
             "Rewrite files with many deleted rows",
             f"In {units.plural(purge, 'file')}, vectors delete more than 5 % of the rows: "
-            f"{units.count(purge_rows)} rows that every scan decodes and drops.",
+            f"{units.plural(purge_rows, 'row')} that every scan decodes and drops.",
             f"It rewrites at least {units.size(purge_bytes)}, without these rows.",
             "optimize(purge=True)",
             "optimize --purge --yes",

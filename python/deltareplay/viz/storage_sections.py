@@ -84,7 +84,7 @@ def _sizes(files: LiveFiles) -> Html:
                 index / len(histogram),
                 (index + 1) / len(histogram),
                 values,
-                f"{name}: {units.count(number)} files, {units.size(total)}",
+                f"{name}: {units.plural(int(number), 'file')}, {units.size(total)}",
             )
         )
         rows.append(
@@ -102,7 +102,7 @@ def _sizes(files: LiveFiles) -> Html:
         columns(
             bars,
             Axes(round_numbers, units.short, ticks[::step]),
-            f"Histogram of the sizes of {units.count(files.num_files)} files",
+            f"Histogram of the sizes of {units.plural(files.num_files, 'file')}",
         ),
         legend([("s2", f"smaller than {units.size(files.small_limit)}"), ("s1", "larger")]),
         chart_numbers(
@@ -188,7 +188,7 @@ def _partitions(facts: Facts) -> Html | None:
     return figure(
         "Bytes by partition",
         caption,
-        treemap(tiles, f"Treemap of bytes by {label}: {len(groups)} parts"),
+        treemap(tiles, f"Treemap of bytes by {label}: {units.plural(len(groups), 'part')}"),
         legend([(f"h{index + 1}", name) for index, name in enumerate(bounds)]),
         table(
             "Partitions, the largest first",
@@ -278,7 +278,7 @@ def deleted_rows_content(facts: Facts) -> list[Content]:
     caption = (
         f"{units.plural(files.with_vector, 'file')} "
         f"({units.percent(files.with_vector, files.num_files)}) have a deletion vector; they "
-        f"delete {units.count(files.deleted_rows)} rows"
+        f"delete {units.plural(files.deleted_rows, 'row')}"
     ) + (f", {units.percent(files.deleted_rows, total)} of all." if total else ".")
     return [
         tag("p", caption, class_="soft"),
