@@ -472,6 +472,27 @@ def test_too_many_partitions_are_grouped_by_fewer_columns(
     assert "too many partitions" in " ".join(page.text)
 
 
+@pytest.mark.parametrize(("number", "others"), [(60, None), (61, "2 others")])
+def test_only_too_many_partitions_share_a_tile(
+    log: logs.LogBuilder, tmp_path: Path, number: int, others: str | None
+) -> None:
+    log.create(logs.schema(p="string"), partition_columns=["p"])
+    log.commit(
+        *(
+            logs.add(f"{index}", partition_values={"p": f"p{index:02}"}, size=1000 - index)
+            for index in range(number)
+        )
+    )
+    _, page = write_report(dr.Table(log.uri), tmp_path)
+
+    texts = [ascii_spaces(text) for text in page.text]
+    tiles = [text.partition(":")[0] for text in texts if text.endswith(" B, 1 file")]
+    assert tiles == [f"p{index:02}" for index in range(59 if others else 60)]
+    assert [text.partition(":")[0] for text in texts if ", 2 files" in text] == (
+        [others] if others else []
+    )
+
+
 def test_many_time_buckets_become_wider() -> None:
     times = Times(("files",))
     for start in range(0, 1_000_000, 50_000):

@@ -149,6 +149,7 @@ def _partitions(facts: Facts) -> Html | None:
         return None
     names = facts.snapshot.partition_columns[: files.levels]
     label, groups = _grouping(files.partitions, names)
+    num_single = MAX_TILES if len(groups) <= MAX_TILES else MAX_TILES - 1
     tiles = [
         Tile(
             name,
@@ -156,9 +157,9 @@ def _partitions(facts: Facts) -> Html | None:
             _shade(total / number if number else 0),
             f"{units.size(total)}, {units.plural(int(number), 'file')}",
         )
-        for name, number, total in groups[: MAX_TILES - 1]
+        for name, number, total in groups[:num_single]
     ]
-    rest = groups[MAX_TILES - 1 :]
+    rest = groups[num_single:]
     if rest:
         number, total = sum(row[1] for row in rest), sum(row[2] for row in rest)
         detail = f"{units.size(total)}, {units.plural(int(number), 'file')}"
@@ -222,6 +223,10 @@ def _grouping(
 
     Candidates are all partition columns and, of the first ones, prefixes, single columns, and
     single columns by month if they are days.
+
+    Returns:
+        The columns, and each part with its files and bytes, the largest first; parts that are too
+        small for a tile of their own have no name.
     """
     columns = {f"k{level}": partitions[f"k{level}"] for level in range(len(names))}
     titles = {f"k{level}": name for level, name in enumerate(names)}
@@ -250,7 +255,7 @@ def _grouping(
     _, candidate, grouped = best
     order = pc.sort_indices(grouped, sort_keys=[("bytes_sum", "descending")])
     parts = len(order)
-    listed = grouped.take(order[: MAX_TILES - 1])
+    listed = grouped.take(order[:MAX_TILES])
     shares = [
         (
             " / ".join("null" if row[key] is None else row[key] for key in candidate),
@@ -260,7 +265,7 @@ def _grouping(
         for row in listed.to_pylist()
     ]
     if parts > len(shares):
-        rest = grouped.take(order[MAX_TILES - 1 :])
+        rest = grouped.take(order[MAX_TILES:])
         numbers = zip(rest["files_sum"].to_pylist(), rest["bytes_sum"].to_pylist(), strict=True)
         shares += [("", files, total) for files, total in numbers]
     return clip(" and ".join(titles[key] for key in candidate), 200), shares
