@@ -275,6 +275,24 @@ def test_head_on_a_narrow_terminal_names_the_columns_left_out(run, orders, monke
     assert "country; choose by --columns" in out
 
 
+@pytest.mark.parametrize(
+    ("value", "width", "fits"),
+    [
+        ("x" * 10, 20, True),
+        ("x" * 10, 19, False),
+        ("\u6771" * 5, 20, True),
+        ("\u6771" * 5, 19, False),
+    ],
+    ids=["narrow", "too narrow", "wide characters", "too narrow for wide characters"],
+)
+def test_head_has_the_columns_that_fit(run, tmp_path, monkeypatch, value, width, fits) -> None:
+    dr.write(tmp_path, pa.table({"a": [value], "b": ["y" * 7]}))
+    monkeypatch.setenv("COLUMNS", str(width))
+    out = run("head", tmp_path).out
+    assert value in out
+    assert ("y" * 7 in out, "1 more column: b" in out) == (fits, not fits)
+
+
 def test_head_of_nested_values(run, tmp_path) -> None:
     created = dr.create_table(
         tmp_path,

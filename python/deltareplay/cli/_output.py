@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 #: The width of a pipe, which does not limit lines.
 _UNLIMITED_WIDTH = 100_000
-#: The maximum width of a value when columns are chosen; longer values are truncated.
+#: The maximum width that a column counts when columns are chosen: longer values can be truncated.
 _MAX_CELL_WIDTH = 30
 #: The minimum width of a wide terminal.
 _WIDE = 120
@@ -222,16 +222,16 @@ def _csv_text(text: str) -> str:
     ["'=1+1", '-3.50', '+1e5', "'-1|calc", 'a\\x1bb']
     """
     is_formula = text.startswith(_FORMULA) and not _NUMBER.fullmatch(text)
-    lines = _BREAK.split(text) if text else [""]
-    safe = "".join(part if part in _BREAKS else plain(part) for part in lines)
+    parts = _BREAK.split(text)
+    safe = "".join(part if part in _BREAKS else plain(part) for part in parts)
     return f"'{safe}" if is_formula else safe
 
 
 def _narrowed(columns: Sequence[Column], widths: Sequence[int], space: int) -> list[int] | None:
     """Return widths that fit into a space: first truncated columns are narrowed, then folded ones.
 
-    Words of titles, numbers and times are not broken. Return None if the space is too small for
-    that, since rich would leave characters out.
+    Titles are broken only between words; numbers and times are not folded. Return None if the space
+    is too small for that, since rich would leave characters out.
     """
     from rich.cells import cell_len
 
@@ -287,10 +287,12 @@ def _fitting(
     rows: Sequence[Mapping[str, Any]], columns: Sequence[Column], width: int
 ) -> tuple[list[Column], list[Column]]:
     """Split the columns into those that fit into a width, at least one, and the others."""
-    used = 0
+    from rich.cells import cell_len
+
+    used = -_GAP
     for index, column in enumerate(columns):
-        cells = (len(column.text(row.get(column.name))) for row in rows)
-        used += min(max([len(column.title), *cells]), _MAX_CELL_WIDTH) + _GAP
+        cells = (cell_len(column.text(row.get(column.name))) for row in rows)
+        used += _GAP + min(max([cell_len(column.title), *cells]), _MAX_CELL_WIDTH)
         if used > width and index:
             return list(columns[:index]), list(columns[index:])
     return list(columns), []
