@@ -102,7 +102,8 @@ pub(crate) fn protocol_required_minimum(
     Ok((minimum.into(), used))
 }
 
-/// Returns the features that metadata requires, those of the protocol, and all that they depend on.
+/// Returns the features that metadata requires, those that the protocol lists for writers, and all that they
+/// depend on.
 #[pyfunction]
 #[pyo3(signature = (metadata, protocol, /))]
 pub(crate) fn automatically_enabled_features(
