@@ -98,7 +98,9 @@ def test_files_without_remaining_rows_are_not_rewritten(mode: str, tmp_path: Pat
 def test_a_file_is_removed_with_its_last_row(tmp_path: Path) -> None:
     table = filled(tmp_path / "t", MODES["vectors"], [])
     for number in range(10):
-        table.delete(f"id = {number}")
+        done = table.delete(f"id = {number}")
+    names = ("Added", "Updated", "Removed")
+    assert [done.metrics[f"numDeletionVectors{name}"] for name in names] == [0, 0, 1]
     assert ids(table) == list(range(10, 20))
     assert table.snapshot().num_files == 1
     [remove] = bodies(table, 12, "remove")

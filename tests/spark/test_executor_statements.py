@@ -166,6 +166,16 @@ def test_conditions_may_be_any_that_spark_computes(spark: Any, table: Path) -> N
     assert dr_spark.delete(spark, table, "id = 7").version is None
 
 
+def test_removed_files_count_their_deletion_vectors(spark: Any, table: Path) -> None:
+    dr_spark.delete(spark, table, "id % 5 = 0")
+    vectors = dr.Table(table).snapshot().files()["deletionVector"]
+    done = dr_spark.delete(spark, table)
+    names = ("Added", "Updated", "Removed")
+    counts = [done.metrics[f"numDeletionVectors{name}"] for name in names]
+    assert counts == [0, 0, len(vectors) - vectors.null_count]
+    assert counts[2] > 0
+
+
 def test_conditions_on_the_target_alone_select_files(
     spark: Any, table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -73,6 +73,7 @@ class Rewrite:
                 "removed_bytes",
                 "vectors_added",
                 "vectors_updated",
+                "vectors_removed",
                 "kept_rows",
                 "kept_bytes",
                 "change_files",
@@ -125,9 +126,8 @@ class Rewrite:
             files = self._candidates.with_numbers(vectors)
             self._transaction.update_vectors(marked.write_vectors(self._transaction, files))
             self._transaction.read_files(_strings(files["path"]))
-            num_existing = sum(vector is not None for vector in files["deletionVector"].to_pylist())
-            self.metrics["vectors_updated"] = num_existing
-            self.metrics["vectors_added"] = len(vectors) - num_existing
+            self.metrics["vectors_added"] = files["deletionVector"].null_count
+            self.metrics["vectors_updated"] = len(vectors) - files["deletionVector"].null_count
             num_deleted = sum(marked.counts[number] for number in vectors)
             self.metrics["kept_rows"] = sum(live[number] for number in vectors) - num_deleted
             self.metrics["kept_bytes"] = pc.sum(files["size"]).as_py()
@@ -137,6 +137,8 @@ class Rewrite:
             self._transaction.remove_files(files.select(REMOVED))
             self.metrics["removed_files"] = files.num_rows
             self.metrics["removed_bytes"] = pc.sum(files["size"]).as_py()
+            num_removed = files.num_rows - files["deletionVector"].null_count
+            self.metrics["vectors_removed"] = num_removed
         if self._candidates.tracks_rows:
             self._transaction.set_tag("delta.rowTracking.preserved", "true")
 
@@ -167,7 +169,7 @@ class Rewrite:
             "numRemovedBytes": counts["removed_bytes"],
             "numDeletionVectorsAdded": counts["vectors_added"] + counts["vectors_updated"],
             "numDeletionVectorsUpdated": counts["vectors_updated"],
-            "numDeletionVectorsRemoved": counts["vectors_updated"],
+            "numDeletionVectorsRemoved": counts["vectors_removed"] + counts["vectors_updated"],
         }
 
     @contextmanager

@@ -463,6 +463,7 @@ impl Changer {
         for file in &self.removed {
             self.counts.removed_files += 1;
             self.counts.removed_bytes += u64::try_from(file.size).unwrap_or(0);
+            self.counts.vectors_removed += u64::from(file.deletion_vector.is_some());
             removes.push(file.removed(time, data_change));
         }
         let mut adds = Vec::new();

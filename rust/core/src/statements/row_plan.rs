@@ -76,6 +76,8 @@ pub struct Counts {
     pub vectors_added: u64,
     /// Files whose deletion vector was replaced.
     pub vectors_updated: u64,
+    /// Removed files that had a deletion vector.
+    pub vectors_removed: u64,
     /// Remaining rows in files that got a deletion vector.
     pub kept_rows: u64,
     /// Bytes of files that got a deletion vector.

@@ -177,7 +177,10 @@ fn metrics(
             counts.vectors_added + counts.vectors_updated,
         ),
         ("numTargetDeletionVectorsUpdated", counts.vectors_updated),
-        ("numTargetDeletionVectorsRemoved", counts.vectors_updated),
+        (
+            "numTargetDeletionVectorsRemoved",
+            counts.vectors_removed + counts.vectors_updated,
+        ),
     ])
 }
 

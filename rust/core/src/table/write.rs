@@ -276,7 +276,10 @@ pub(super) fn row_metrics(written: &WrittenFiles, counts: &Counts) -> BTreeMap<S
             counts.vectors_added + counts.vectors_updated,
         ),
         ("numDeletionVectorsUpdated", counts.vectors_updated),
-        ("numDeletionVectorsRemoved", counts.vectors_updated),
+        (
+            "numDeletionVectorsRemoved",
+            counts.vectors_removed + counts.vectors_updated,
+        ),
     ]);
     if counts.deleted_is_incomplete {
         metrics.remove("numDeletedRows");

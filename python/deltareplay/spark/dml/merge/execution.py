@@ -439,5 +439,5 @@ def _metrics(rewrite: Rewrite, matches: _Matches) -> dict[str, int]:
         "numTargetChangeFilesAdded": files["change_files"],
         "numTargetDeletionVectorsAdded": files["vectors_added"] + files["vectors_updated"],
         "numTargetDeletionVectorsUpdated": files["vectors_updated"],
-        "numTargetDeletionVectorsRemoved": files["vectors_updated"],
+        "numTargetDeletionVectorsRemoved": files["vectors_removed"] + files["vectors_updated"],
     }
