@@ -12,6 +12,7 @@ import shlex
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -383,6 +384,26 @@ def test_removed_files_without_a_row_count_take_no_rows(
 
     assert [row[1:] for row in page.tables["Rows in and out"].rows[1:]] == [["97", "7"]]
     assert "1 of 2 removed files do not say how many rows" in " ".join(page.text)
+
+
+def test_commits_that_are_read_in_part_do_not_count(
+    log: logs.LogBuilder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log.create(logs.schema(id="long"), logs.add("a.parquet"), modified=JANUARY)
+    log.commit(logs.remove("a.parquet", deletion_timestamp=1), modified=JANUARY)
+    read = dr.Table.actions
+
+    def failing(table: dr.Table, start: int, end: int | None = None) -> Iterator[pa.RecordBatch]:
+        yield from read(table, start, end)
+        raise dr.DeltaReplayError("no connection", code="storage.io")
+
+    monkeypatch.setattr(dr.Table, "actions", failing)
+    history = measure(dr.Table(log.uri), None, False).history
+    assert str(history.error).startswith("no connection")
+    assert [commit.flows for commit in history.commits] == [None, None]
+    assert (history.read_commits, history.removed_files, history.tombstones) == ([], 0, (0, 0))
+    _, page = write_report(dr.Table(log.uri), tmp_path)
+    assert "no connection" in " ".join(page.text)
 
 
 def test_orphans_are_listed_on_request(shop: logs.LogBuilder, tmp_path: Path) -> None:

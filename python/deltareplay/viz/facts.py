@@ -145,14 +145,18 @@ def _read_actions(table: Table, history: History, cutoff: int) -> None:
             begin -= 1
         chunk = history.commits[begin:end]
         chunk_definitions: list[Definition] = []
+        counts = history.removed_files, history.removed_unknown, history.tombstones
         try:
             for files in _whole_commits(
                 table, chunk[0].version, chunk[-1].version, chunk_definitions
             ):
                 num_actions += files.num_rows
                 _add_flows(commits, history, files, cutoff)
-        except DeltaReplayError as error:
+        except DeltaReplayError as error:  # no commit of the chunk counts as read
             history.error = error
+            history.removed_files, history.removed_unknown, history.tombstones = counts
+            for commit in chunk:
+                commit.flows = None
             break
         definitions = [*chunk_definitions, *definitions]
         end -= len(chunk)
