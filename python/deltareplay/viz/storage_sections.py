@@ -388,7 +388,7 @@ def log_content(facts: Facts) -> list[Content]:
         costs += _cost(facts.log)
     costs += _removed_files(facts)
     if isinstance(facts.cleanup, DeltaReplayError):
-        errors.append(failed("Log cleanup", facts.cleanup))
+        errors.append(failed("Expired files of the log could not be listed", facts.cleanup))
     else:
         costs.append(("Expired files of the log", _expired(facts.cleanup)))
     if isinstance(facts.orphans, DeltaReplayError):
