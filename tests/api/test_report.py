@@ -12,7 +12,6 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -23,7 +22,7 @@ from support.html import Page
 
 import deltareplay as dr
 from deltareplay.viz.advice import advice, command, shell_command
-from deltareplay.viz.facts import _metadata_facts, measure
+from deltareplay.viz.facts import measure
 from deltareplay.viz.live_files import Sizes, Times
 
 DAY = 86_400_000
@@ -221,22 +220,6 @@ def test_paths_in_commands_are_quoted(tmp_path: Path) -> None:
     assert ast.literal_eval(uri) == facts.table.uri
 
 
-def test_the_timeline_has_changes_of_the_definition(log: logs.LogBuilder, tmp_path: Path) -> None:
-    log.create(logs.schema(id="long"), configuration={"delta.appendOnly": "true"})
-    log.commit(logs.metadata(logs.schema(id="long", late="string")))
-    log.commit(logs.protocol(1, 4))
-    log.commit(logs.metadata(logs.schema(id="long")))
-    _, page = write_report(dr.Table(log.uri), tmp_path)
-
-    rows = page.tables["Changes of schema, properties and protocol, the newest first"].rows[1:]
-    assert [[row[0], *row[2:]] for row in rows] == [
-        ["3", "column late", "string", "none"],
-        ["2", "protocol minWriterVersion", "2", "4"],
-        ["1", "column late", "none", "string"],
-        ["1", "property delta.appendOnly", "true", "none"],
-    ]
-
-
 def test_nested_columns_have_their_comments(log: logs.LogBuilder, tmp_path: Path) -> None:
     inner = [
         {"name": "x", "type": "long", "nullable": False, "metadata": {"comment": "east"}},
@@ -363,47 +346,6 @@ def test_a_missing_commit_before_a_checkpoint_is_skipped(
     assert sorted(operations[0][1:]) == ["CREATE TABLE", "DELETE", "TRUNCATE"]
     flows = page.tables["Rows in and out"].rows[1:]
     assert [row[1:] for row in flows if row[1:] != ["0", "0"]] == [["10", "100"]]
-
-
-def test_removed_files_without_a_row_count_take_no_rows(
-    log: logs.LogBuilder, tmp_path: Path
-) -> None:
-    vector = vectors.inline(list(range(10)))
-    log.create(logs.schema(id="long"), modified=JANUARY)
-    log.commit(
-        logs.add("a.parquet", stats=logs.stats(100), deletion_vector=vector),
-        logs.add("b.parquet", stats=logs.stats(7)),
-        modified=JANUARY,
-    )
-    log.commit(
-        logs.remove("a.parquet", deletion_vector=vector),
-        logs.remove("b.parquet", stats=logs.stats(7)),
-        modified=JANUARY,
-    )
-    _, page = write_report(dr.Table(log.uri), tmp_path)
-
-    assert [row[1:] for row in page.tables["Rows in and out"].rows[1:]] == [["97", "7"]]
-    assert "1 of 2 removed files do not say how many rows" in " ".join(page.text)
-
-
-def test_commits_that_are_read_in_part_do_not_count(
-    log: logs.LogBuilder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    log.create(logs.schema(id="long"), logs.add("a.parquet"), modified=JANUARY)
-    log.commit(logs.remove("a.parquet", deletion_timestamp=1), modified=JANUARY)
-    read = dr.Table.actions
-
-    def failing(table: dr.Table, start: int, end: int | None = None) -> Iterator[pa.RecordBatch]:
-        yield from read(table, start, end)
-        raise dr.DeltaReplayError("no connection", code="storage.io")
-
-    monkeypatch.setattr(dr.Table, "actions", failing)
-    history = measure(dr.Table(log.uri), None, False).history
-    assert str(history.error).startswith("no connection")
-    assert [commit.flows for commit in history.commits] == [None, None]
-    assert (history.read_commits, history.removed_files, history.tombstones) == ([], 0, (0, 0))
-    _, page = write_report(dr.Table(log.uri), tmp_path)
-    assert "no connection" in " ".join(page.text)
 
 
 def test_orphans_are_listed_on_request(shop: logs.LogBuilder, tmp_path: Path) -> None:
@@ -584,31 +526,6 @@ def test_missing_statistics_of_columns_have_a_reason(
     log.commit(logs.add("a", partition_values={"p": "x"}, stats=logs.stats(1)))
     _, page = write_report(dr.Table(log.uri), tmp_path)
     assert expected in page.text
-
-
-def test_columns_are_compared_with_their_nested_types() -> None:
-    def facts(element: str, nullable: bool) -> dict[tuple[str, str], str]:
-        kind = {"type": "array", "elementType": element, "containsNull": True}
-        field = {"name": "a", "type": kind, "nullable": nullable, "metadata": {}}
-        schema = json.dumps({"type": "struct", "fields": [field]})
-        body = {"schemaString": schema, "configuration": [], "partitionColumns": []}
-        return _metadata_facts(body | {"name": None, "description": None})
-
-    assert facts("integer", True) == {("column", "a"): "array<integer>"}
-    assert facts("long", False) == {("column", "a"): "array<long> not null"}
-
-
-@pytest.mark.parametrize("depth", [300, 5000])
-def test_an_old_schema_may_be_nested_too_deep(depth: int) -> None:
-    kind = '{"type":"array","elementType":' * depth + '"long"' + "}" * depth
-    body = {
-        "schemaString": f'{{"type":"struct","fields":[{{"name":"a","type":{kind}}}]}}',
-        "configuration": [],
-        "partitionColumns": [],
-        "name": None,
-        "description": None,
-    }
-    assert _metadata_facts(body) == {("schema", ""): "not readable"}
 
 
 def test_time_is_linear_in_partition_columns(log: logs.LogBuilder) -> None:
