@@ -90,7 +90,7 @@ def test_columns_are_compared_with_their_nested_types() -> None:
 @pytest.mark.parametrize("depth", [300, 5000])
 def test_an_old_schema_may_be_nested_too_deep(depth: int) -> None:
     kind = '{"type":"array","elementType":' * depth + '"long"' + "}" * depth
-    body = {
+    body: dict[str, object] = {
         "schemaString": f'{{"type":"struct","fields":[{{"name":"a","type":{kind}}}]}}',
         "configuration": [],
         "partitionColumns": [],
