@@ -184,6 +184,9 @@ CHOSEN = [
     "-d > 5", "d - d > 0", "d + 0 > 5", "least(-d, 1.0D)", "greatest(-d, 1.0D)", "-d = d", "-d",
     "d * 0 = d - d", "d IN (-d, 0.0D)", "f - f", "-f > 5", "abs(d)", "d = -0.0D", "d <=> -d",
     "CASE WHEN -d > 5 THEN 'above' ELSE 'not' END", "coalesce(-d, 1.5D)",
+    # several types, of which each value is cast to the common one at once
+    "coalesce(d, l, '1.5')", "CASE WHEN d > 5 THEN d WHEN l > 5 THEN l ELSE '1.5' END",
+    "greatest(l, CAST(0 AS DECIMAL(38, 38)), d)", "least(l, CAST(0 AS DECIMAL(38, 38)), d)",
     # numbers as strings
     "CAST(d AS STRING)", "CAST(f AS STRING)", "CAST(d / 3 AS STRING)",
     "concat(d, '')", "CAST(CAST(l AS DOUBLE) AS STRING)",

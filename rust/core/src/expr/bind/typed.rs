@@ -1,5 +1,6 @@
 //! Expressions with types; implicit casts of Spark are made explicit.
 
+use std::iter;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,8 +13,8 @@ use super::values::{membership, simple_comparison};
 use crate::error::Result;
 use crate::expr::evaluate::Evaluator;
 use crate::expr::evaluate::functions::{
-    Arithmetic, ColumnarValue, Function, agreed_type, always_fits, cast_value, compared,
-    type_error, unsupported,
+    Arithmetic, ColumnarValue, Function, agreed_type, agreed_type_of, always_fits, cast_value,
+    compared, type_error, unsupported,
 };
 use crate::expr::evaluate::like::LikePattern;
 use crate::expr::node::Node;
@@ -172,10 +173,8 @@ impl Typed {
         if let Some(Ok(node)) = value.among_literals(&list) {
             return Ok(Self::boolean(node));
         }
-        let mut common = value.data_type.clone();
-        for element in &list {
-            common = agreed_type(&common, &element.data_type)?;
-        }
+        let parts = iter::once(&value).chain(&list);
+        let common = agreed_type_of(parts.map(|part| &part.data_type))?;
         value.cast(&common)?.with(|value| {
             let same = |element| Ok(Self::compared(Op::Eq, value.clone(), element)?.node);
             let list = list.into_iter().map(same).collect::<Result<_>>()?;
@@ -259,23 +258,13 @@ impl Typed {
         Ok(Self::new(node, result.data_type))
     }
 
-    /// Casts alternative values to their common type, which is found from the last to the first.
+    /// Casts alternative values to their common type.
     fn to_common_type(parts: Vec<Self>) -> Result<(Vec<Node>, DataType)> {
-        let mut common = DataType::Null;
-        let mut cast: Vec<Self> = Vec::with_capacity(parts.len());
-        for part in parts.into_iter().rev() {
-            let agreed = agreed_type(&part.data_type, &common)?;
-            cast.push(part);
-            if agreed != common {
-                common = agreed;
-                let again = cast.into_iter().map(|part| part.cast(&common));
-                cast = again.collect::<Result<_>>()?;
-            }
-        }
-        let mut nodes = Vec::with_capacity(cast.len());
-        for part in cast.into_iter().rev() {
-            nodes.push(part.cast(&common)?.node);
-        }
+        let common = agreed_type_of(parts.iter().map(|part| &part.data_type))?;
+        let nodes = parts
+            .into_iter()
+            .map(|part| Ok(part.cast(&common)?.node))
+            .collect::<Result<_>>()?;
         Ok((nodes, common))
     }
 

@@ -89,6 +89,14 @@ fn evaluates_formulas_as_spark() {
         ("'7' = i", "true", ""),
         ("i IN ('7', 8.5)", "true", ""),
         ("coalesce(i, '0') + 1", "8", "1"),
+        // each is cast once, to the common type of all
+        ("coalesce(1e1 * i, i, '1.5')", "70.0", "1.5"),
+        (
+            "CASE WHEN i > 8 THEN 1e1 WHEN i > 7 THEN i ELSE '1.5' END",
+            "1.5",
+            "1.5",
+        ),
+        ("greatest(i, CAST(0 AS DECIMAL(38, 38)), 1e0)", "7.0", "1.0"),
         ("CAST(1.5 AS DECIMAL(10, 2))", "1.50", "1.50"),
         ("DATE '2026-02-03'", "2026-02-03", "2026-02-03"),
         ("i BETWEEN 1 AND 7", "true", ""),

@@ -24,7 +24,7 @@ pub(in crate::expr) use cast::named_type;
 pub(in crate::expr) use columnar_value::ColumnarValue;
 pub(crate) use operators::common_type;
 pub(in crate::expr) use operators::{
-    Arithmetic, agreed_type, always_fits, compared, if_else, is_true,
+    Arithmetic, agreed_type, agreed_type_of, always_fits, compared, if_else, is_true,
 };
 pub(in crate::expr) use patterns::java_regex;
 pub(in crate::expr) use timestamps::{CalendarInterval, add_interval, out_of_range, timestamp};

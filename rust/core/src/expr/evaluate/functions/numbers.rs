@@ -10,7 +10,7 @@ use arrow_schema::DataType;
 
 use super::cast::{cast_value, sql_name};
 use super::columnar_value::ColumnarValue;
-use super::operators::{compared, if_else, is_true};
+use super::operators::{agreed_type_of, compared, if_else, is_true};
 use super::{failed, type_error, unsupported};
 use crate::error::Result;
 use crate::expr::value::comparison::Op;
@@ -62,13 +62,15 @@ pub(super) fn isnan(values: &ArrayRef) -> Result<ArrayRef> {
 
 /// Returns the greatest or the least value of each row, as selected by the comparison `op`. Nulls are ignored.
 pub(super) fn extreme(columns: &[ArrayRef], op: Op) -> Result<ArrayRef> {
+    let common = agreed_type_of(columns.iter().map(|column| column.data_type()))?;
     let mut columns = columns
         .iter()
-        .map(|column| ColumnarValue::Array(Arc::clone(column)));
+        .map(|column| cast_value(column, &common).map(ColumnarValue::Array));
     let mut best = columns
         .next()
-        .ok_or_else(|| type_error("there are no values"))?;
+        .ok_or_else(|| type_error("there are no values"))??;
     for column in columns {
+        let column = column?;
         let better = is_true(&compared(op, &column, &best)?);
         let missing = not(&best.valid(better.len())).map_err(failed)?;
         let better = or(&better, &missing).map_err(failed)?;

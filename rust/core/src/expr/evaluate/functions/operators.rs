@@ -96,6 +96,20 @@ pub(in crate::expr) fn agreed_type(left: &DataType, right: &DataType) -> Result<
     })
 }
 
+/// Returns the common type of all of these types. Each value is cast to it once, since a cast to the common
+/// type of only some of them could fail.
+///
+/// # Errors
+///
+/// As [`agreed_type`].
+pub(in crate::expr) fn agreed_type_of<'a>(
+    types: impl IntoIterator<Item = &'a DataType>,
+) -> Result<DataType> {
+    types
+        .into_iter()
+        .try_fold(DataType::Null, |common, next| agreed_type(&common, next))
+}
+
 /// Returns `true` if a cast from one type to the other cannot fail.
 pub(in crate::expr) fn always_fits(from: &DataType, to: &DataType) -> bool {
     use DataType as T;
