@@ -369,6 +369,17 @@ def test_splits_contain_the_changes(fed: dr.Table) -> None:
     assert caught.value.code == "split.json"
 
 
+def test_splits_contain_files_without_a_size(log: logs.LogBuilder) -> None:
+    log.create(logs.schema(id="long"))
+    log.commit(data.write(log.table, "1.parquet", {"id": [1, 2]}))
+    log.commit(logs.remove("1.parquet", size=None))
+    for kind in ("full-delta", "min-delta"):
+        changes = dr.Table(log.uri).changes(2, kind=kind)  # type: ignore[arg-type]
+        [split] = changes.splits()
+        assert split.to_arrow() == changes.to_arrow()
+        assert split.to_arrow().num_rows == 2
+
+
 def test_long_ranges_stream(log: logs.LogBuilder) -> None:
     log.create(logs.schema(id="long"))
     add = data.write(log.table, "1.parquet", {"id": [1]})

@@ -61,6 +61,15 @@ impl Task {
         }
     }
 
+    /// Returns all pieces that may be read.
+    pub(super) fn pieces(&self) -> Box<dyn Iterator<Item = &Piece> + '_> {
+        match self {
+            Self::Pieces(pieces) => Box::new(pieces.iter()),
+            Self::Compare(commit_rows, _) => Box::new(commit_rows.pieces()),
+            Self::Net(plan, _) => Box::new(plan.pieces()),
+        }
+    }
+
     /// Appends this task, or its pieces to those of the last task.
     pub(super) fn append(self, tasks: &mut Vec<Self>) {
         match (tasks.last_mut(), self) {

@@ -105,12 +105,17 @@ pub(in crate::changes) fn check_size(target_size: u64) -> Result<()> {
 
 /// Splits a task into independent steps, with the approximate bytes that each reads.
 fn steps_of(task: Task, target_size: u64) -> Vec<(Task, u64)> {
-    let shares = |bytes: u64, task: &dyn Fn(Share) -> Task| {
+    if task.pieces().next().is_none() {
+        return Vec::new();
+    }
+    let bytes = task.pieces().map(Piece::bytes);
+    let bytes = bytes.fold(0, u64::saturating_add);
+    let shares = |task: &dyn Fn(Share) -> Task| {
         let count = bytes
             .div_ceil(target_size)
             .clamp(1, MAX_SHARES)
             .next_power_of_two();
-        (0..if bytes == 0 { 0 } else { count })
+        (0..count)
             .map(|index| (task(Share { index, count }), bytes.div_ceil(count)))
             .collect()
     };
@@ -122,30 +127,15 @@ fn steps_of(task: Task, target_size: u64) -> Vec<(Task, u64)> {
                 (Task::Pieces(vec![piece]), bytes)
             })
             .collect(),
-        Task::Compare(commit_rows, share) if share == Share::ALL => {
-            shares(bytes_of(commit_rows.pieces()), &|share| {
-                Task::Compare(Arc::clone(&commit_rows), share)
-            })
-        }
-        Task::Net(plan, share) if share == Share::ALL => {
-            shares(bytes_of(plan.pieces()), &|share| {
-                Task::Net(Arc::clone(&plan), share)
-            })
-        }
         // already a share
-        Task::Compare(ref commit_rows, share) => {
-            let bytes = bytes_of(commit_rows.pieces()).div_ceil(share.count.max(1));
-            vec![(task, bytes)]
+        Task::Compare(_, share) | Task::Net(_, share) if share != Share::ALL => {
+            vec![(task, bytes.div_ceil(share.count.max(1)))]
         }
-        Task::Net(ref plan, share) => {
-            let bytes = bytes_of(plan.pieces()).div_ceil(share.count.max(1));
-            vec![(task, bytes)]
+        Task::Compare(commit_rows, _) => {
+            shares(&|share| Task::Compare(Arc::clone(&commit_rows), share))
         }
+        Task::Net(plan, _) => shares(&|share| Task::Net(Arc::clone(&plan), share)),
     }
-}
-
-fn bytes_of<'a>(pieces: impl Iterator<Item = &'a Piece>) -> u64 {
-    pieces.map(Piece::bytes).fold(0, u64::saturating_add)
 }
 
 impl PlainValue for Split {
@@ -237,17 +227,8 @@ impl Split {
 
     /// Returns the distinct paths of the files as in the log, sorted.
     pub fn paths(&self) -> Vec<String> {
-        let mut paths = BTreeSet::new();
-        let mut add = |piece: &Piece| {
-            paths.insert(piece.file.path.clone());
-        };
-        for task in &self.tasks {
-            match task {
-                Task::Pieces(pieces) => pieces.iter().for_each(&mut add),
-                Task::Compare(commit_rows, _) => commit_rows.pieces().for_each(&mut add),
-                Task::Net(plan, _) => plan.pieces().for_each(&mut add),
-            }
-        }
+        let pieces = self.tasks.iter().flat_map(Task::pieces);
+        let paths: BTreeSet<_> = pieces.map(|piece| piece.file.path.clone()).collect();
         paths.into_iter().collect()
     }
 
