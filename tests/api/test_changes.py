@@ -380,6 +380,20 @@ def test_splits_contain_files_without_a_size(log: logs.LogBuilder) -> None:
         assert split.to_arrow().num_rows == 2
 
 
+def test_split_without_whole_files_has_their_size_no_more(log: logs.LogBuilder) -> None:
+    log.create(logs.schema(id="long"))
+    first = data.write(log.table, "1.parquet", {"id": [1, 2]})
+    second = data.write(log.table, "2.parquet", {"id": [2, 3]})
+    log.commit(first)
+    log.commit(logs.remove("1.parquet", size=first["add"]["size"]), second)
+    [split] = dr.Table(log.uri).changes(0).splits()
+    files, rest = split.without_whole_files()
+    sizes = [action["add"]["size"] for action in (first, second)]
+    assert [size for _, size, *_ in files] == sizes[:1]
+    assert rest is not None
+    assert rest.size_in_bytes == sum(sizes)
+
+
 def test_long_ranges_stream(log: logs.LogBuilder) -> None:
     log.create(logs.schema(id="long"))
     add = data.write(log.table, "1.parquet", {"id": [1]})

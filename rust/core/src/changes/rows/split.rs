@@ -29,7 +29,7 @@ pub struct Split {
     bytes: u64,
 }
 
-/// A file whose rows all have the same change.
+/// A file without a deletion vector whose rows all were changed by one commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WholeFile {
     /// The path as in the log.
@@ -212,10 +212,12 @@ impl Split {
         for task in &mut self.tasks {
             if let Task::Pieces(pieces) = task {
                 pieces.retain(|piece| {
-                    let file = WholeFile::of(piece);
-                    let is_part = file.is_none();
-                    whole.extend(file);
-                    is_part
+                    let Some(file) = WholeFile::of(piece) else {
+                        return true;
+                    };
+                    self.bytes = self.bytes.saturating_sub(piece.bytes());
+                    whole.push(file);
+                    false
                 });
             }
         }
