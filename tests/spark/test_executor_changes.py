@@ -11,6 +11,7 @@ import pytest
 from spark.support import delta_spark_changes
 from spark.support.tiers import pairs
 from spark.test_changes import CHANGE_COLUMNS, rows
+from support import data, logs
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
@@ -116,6 +117,18 @@ def test_columns_and_filter(spark: Any, changed: Any) -> None:
     without_columns = dr_spark.changes(spark, table, 2, 8, columns=[])
     assert without_columns.columns == CHANGE_COLUMNS
     assert without_columns.count() == unfiltered.count()
+
+
+def test_removed_files_without_a_size_are_read(spark: Any, tmp_path: Any) -> None:
+    log = logs.LogBuilder(tmp_path / "table")
+    log.create(logs.schema(id="long"))
+    log.commit(data.write(log.table, "1.parquet", {"id": [1, 2]}))
+    log.commit(logs.remove("1.parquet", size=None))
+    table = dr.Table(log.uri)
+    for kind in ("full-delta", "min-delta"):
+        frame = dr_spark.changes(spark, table, 2, kind=kind)  # type: ignore[arg-type]
+        assert frame_rows(frame) == rows(table.changes(2).to_arrow())
+        assert frame.count() == 2
 
 
 def test_later_commits_are_not_in_a_frame(spark: Any, tmp_path: Any) -> None:

@@ -28,7 +28,7 @@ pub struct ScanFile {
     pub path: String,
     /// Values of the partition columns, by physical name.
     pub partition_values: Vec<(String, Option<String>)>,
-    /// The size in bytes, as in the log.
+    /// The size in bytes, as in the log; 0 if it has none.
     pub size: i64,
     /// The deletion vector.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -29,7 +29,8 @@ pub struct Split {
     bytes: u64,
 }
 
-/// A file without a deletion vector whose rows all were changed by one commit.
+/// A file that any Parquet reader can read as it is: all of its rows were changed by one commit, and it has a
+/// size, but no deletion vector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WholeFile {
     /// The path as in the log.
@@ -54,7 +55,9 @@ impl WholeFile {
             Labels::Each(_) | Labels::Coded(_) => return None,
         };
         let file = &piece.file;
-        let is_whole = matches!(piece.rows, PieceRows::Live) && file.deletion_vector.is_none();
+        let is_live = matches!(piece.rows, PieceRows::Live) && file.deletion_vector.is_none();
+        // a `remove` may have no size; Spark takes such a file for empty
+        let is_whole = is_live && file.size > 0;
         is_whole.then(|| Self {
             path: file.path.clone(),
             size: file.size,
@@ -205,8 +208,6 @@ impl Split {
     }
 
     /// Separates the files that any Parquet reader can read as they are from the rest.
-    ///
-    /// All rows of such a file were changed, and it has no deletion vector.
     pub fn without_whole_files(mut self) -> (Vec<WholeFile>, Option<Self>) {
         let mut whole = Vec::new();
         for task in &mut self.tasks {
