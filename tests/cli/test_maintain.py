@@ -145,6 +145,28 @@ def test_restore_requires_yes(run, written) -> None:
     assert run("restore", written.uri, 99, "--yes").code == 2
 
 
+def test_restore_shows_the_parts_of_the_definition_that_it_changes(run, written) -> None:
+    written.set_properties(
+        {
+            "delta.enableDeletionVectors": "true",
+            "delta.enableInCommitTimestamps": "true",
+            "delta.enableRowTracking": "true",
+            "delta.columnMapping.mode": "name",
+        }
+    )
+    properties_set = written.snapshot().version
+    written.add_columns(pa.schema([("text", pa.string())]))
+    for version in (1, properties_set, 1):
+        newest = written.snapshot()
+        (facts,) = run("restore", written.uri, version, "--json").lines
+        assert run("restore", written.uri, version, "--yes").code == 0
+        changed = newest.diff(written.snapshot()).definition.to_pylist()
+        names = [f"{row['what']} {row['name']}" for row in changed]
+        # restored files without row ids get new ones
+        assert facts["definition"] == [name for name in names if name != "domain delta.rowTracking"]
+        assert "property delta.enableDeletionVectors" in facts["definition"]
+
+
 def test_report(run, written, tmp_path) -> None:
     path = tmp_path / "r.html"
     (facts,) = run("report", written.uri, "-o", path, "--json").lines

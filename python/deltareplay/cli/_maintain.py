@@ -280,6 +280,16 @@ def restore(
     request.output.document({"dry_run": False, **dataclasses.asdict(done)}, text)
 
 
+#: The properties that a restore keeps, as in the core's ``restore.rs``.
+_KEPT_PROPERTIES = (
+    "delta.enableInCommitTimestamps",
+    "delta.inCommitTimestampEnablementVersion",
+    "delta.inCommitTimestampEnablementTimestamp",
+    "delta.columnMapping.maxColumnId",
+    "delta.requireCheckpointProtectionBeforeVersion",
+)
+
+
 def _restore_plan(table: Table, version: int | None, timestamp: str | None) -> dict[str, Any]:
     newest, older = table.snapshot(), table.snapshot(version, timestamp)
     difference = newest.diff(older)
@@ -293,9 +303,22 @@ def _restore_plan(table: Table, version: int | None, timestamp: str | None) -> d
         "rows": difference.num_rows,
         "size_in_bytes": difference.size_in_bytes,
         "definition": [
-            f"{row['what']} {row['name']}".rstrip() for row in difference.definition.to_pylist()
+            f"{row['what']} {row['name']}".rstrip()
+            for row in difference.definition.to_pylist()
+            if _is_restored(row)
         ],
     }
+
+
+def _is_restored(row: dict[str, Any]) -> bool:
+    """Return whether a restore changes this part of the definition, a row of a difference."""
+    if row["what"] == "protocol":  # only raised, and no feature is removed
+        return int(row["after"]) > int(row["before"])
+    if row["what"] in ("reader feature", "writer feature"):
+        return row["before"] is None
+    if row["what"] == "domain":
+        return row["name"] == "delta.clustering"
+    return row["name"] not in _KEPT_PROPERTIES
 
 
 def _print_plan(console: Console, facts: dict[str, Any], command: str) -> None:
