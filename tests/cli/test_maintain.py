@@ -84,7 +84,8 @@ def test_vacuum_refuses_a_short_period(run, written) -> None:
     assert run("vacuum", written.uri, "--retain-hours", 0, "--force").code == 0
 
 
-def test_suggested_commands_repeat_the_options(run, written) -> None:
+def test_suggested_commands_repeat_the_options(run, written, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")  # commands are not broken into lines
     written.delete("id = 0")
     options = "--retain-hours 0.0 --lite --force"
     tried = run("vacuum", written.uri, *options.split())

@@ -34,7 +34,7 @@ def _print_deleted(console: Console, done: LogCleanup | Vacuumed, command: str) 
     if not done.dry_run:
         console.print(f"deleted: {summary}")
     elif files:
-        console.print(f"would delete: {summary}; `{command}` does")
+        console.print(f"would delete: {summary}; `{command}` does", soft_wrap=True)
     else:
         console.print("there is nothing to delete")
 
