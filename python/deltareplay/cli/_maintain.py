@@ -126,7 +126,7 @@ def vacuum(
     retain_hours: Annotated[
         float | None,
         typer.Option(
-            "--retain-hours", min=0, help="The period; by default the table's, which is a week."
+            "--retain-hours", min=0, help="The period. Default: the table's; a week unless set."
         ),
     ] = None,
     lite: Annotated[
