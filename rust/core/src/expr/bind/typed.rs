@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::expr::evaluate::Evaluator;
 use crate::expr::evaluate::functions::{
     Arithmetic, ColumnarValue, Function, agreed_type, agreed_type_of, always_fits, cast_value,
-    compared, type_error, unsupported,
+    compared, sql_name, type_error, unsupported,
 };
 use crate::expr::evaluate::like::LikePattern;
 use crate::expr::node::Node;
@@ -98,7 +98,8 @@ impl Typed {
             DataType::Boolean => Ok(self.node),
             DataType::Null => Ok(self.cast(&DataType::Boolean)?.node),
             other => Err(type_error(&format!(
-                "a value of the type {other} is not a condition"
+                "a value of the type {} is not a condition",
+                sql_name(&other)
             ))),
         }
     }
@@ -139,7 +140,8 @@ impl Typed {
         for Self { data_type, .. } in [&left, &right] {
             if !data_type.is_numeric() && !matches!(data_type, DataType::Null | DataType::Utf8) {
                 return Err(unsupported(&format!(
-                    "{op} of values of the type {data_type}"
+                    "{op} of values of the type {}",
+                    sql_name(data_type)
                 )));
             }
         }

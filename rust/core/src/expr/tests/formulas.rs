@@ -220,6 +220,25 @@ fn rejects_invalid_and_unsupported_formulas() {
     assert_eq!(Formula::parse(&deep).unwrap_err().code(), "formula.syntax");
 }
 
+#[test]
+fn errors_name_types_as_sql_does() {
+    for (text, message) in [
+        ("ts * 2", "* of values of the type TIMESTAMP"),
+        ("CAST(true AS DATE)", "BOOLEAN cannot be cast to DATE"),
+        (
+            "i + 1 AND true",
+            "a value of the type INT is not a condition",
+        ),
+        (
+            "coalesce(i, true)",
+            "INT and BOOLEAN have no type in common",
+        ),
+    ] {
+        let error = values(text).unwrap_err().to_string();
+        assert!(error.contains(message), "{text}: {error}");
+    }
+}
+
 /// Without parentheses, the nesting of an expression is the number of its operators.
 #[test]
 fn formulas_have_at_most_500_operators() {

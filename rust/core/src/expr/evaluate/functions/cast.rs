@@ -76,6 +76,7 @@ pub(crate) fn cast_value(values: &ArrayRef, target: &DataType) -> Result<ArrayRe
         }
         (DataType::Boolean, DataType::Timestamp(..) | DataType::Date32)
         | (DataType::Timestamp(..) | DataType::Date32, DataType::Boolean) => {
+            let (source, target) = (sql_name(source), sql_name(target));
             Err(type_error(&format!("{source} cannot be cast to {target}")))
         }
         _ => arrow_cast(values, target),
@@ -215,7 +216,7 @@ fn arrow_cast(values: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
 }
 
 /// Returns the SQL name of a type.
-pub(super) fn sql_name(data_type: &DataType) -> String {
+pub(in crate::expr) fn sql_name(data_type: &DataType) -> String {
     let name = match data_type {
         DataType::Boolean => "BOOLEAN",
         DataType::Int8 => "TINYINT",

@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::expr::value::comparison::Op;
 
 pub(crate) use cast::cast_value;
-pub(in crate::expr) use cast::named_type;
+pub(in crate::expr) use cast::{named_type, sql_name};
 pub(in crate::expr) use columnar_value::ColumnarValue;
 pub(crate) use operators::common_type;
 pub(in crate::expr) use operators::{
