@@ -44,7 +44,7 @@ impl Iterator for RleRuns<'_> {
                 self.bytes = rest;
                 return Some((number, bits(value, 0, width)?));
             }
-            // a bit-packed run consists of groups of eight levels; the last may be truncated
+            // a bit-packed run consists of groups of eight values; the last may be truncated
             let length = usize::try_from(number.checked_mul(width)?).ok()?;
             let (group, rest) = self.bytes.split_at(length.min(self.bytes.len()));
             self.bytes = rest;

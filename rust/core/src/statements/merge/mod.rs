@@ -230,9 +230,9 @@ impl Merge {
         (self.inserts, rows)
     }
 
-    /// Returns `true` if several source rows may match one target row: the result is the same for each of them,
-    /// since the target row is never changed, or always deleted. As in delta-spark, a source row matches even
-    /// if no clause applies to the pair.
+    /// Returns `true` if several source rows may match one target row: the merge only inserts, or its only
+    /// clause WHEN MATCHED always deletes. As in delta-spark, a source row matches even if no clause applies to
+    /// the pair, and a clause WHEN NOT MATCHED BY SOURCE without a clause WHEN MATCHED allows one match only.
     fn allows_several_matches(&self) -> bool {
         match self.matched.as_slice() {
             [] => self.unmatched.is_empty(),

@@ -23,9 +23,10 @@ use crate::write::coerce::coerce;
 use crate::write::columns::{batch, nullable};
 use crate::write::each_step;
 
-/// Small batches are combined into batches of at most this many rows, and of this fraction of the memory
-/// limit.
+/// Small batches are combined into batches of at most this many rows.
 const BATCH_ROWS: usize = 64 << 10;
+
+/// Combined batches have at most the memory limit divided by this.
 const BATCH_PART: usize = 16;
 
 /// The rows of a source, with indexes across all batches.
@@ -73,7 +74,7 @@ impl SourceRows {
                 .ok()
                 .and_then(|more| rows.checked_add(more))
                 .ok_or_else(|| {
-                    invalid_merge("the source has more than 2^32 rows: merge it in pieces")
+                    invalid_merge("the source has 2^32 rows or more: merge it in pieces")
                 })?;
         }
         Ok(Self {
