@@ -339,6 +339,36 @@ def test_histograms_of_checksums_are_compared_with_the_files(tmp_path: Path) -> 
         assert codes(log) == expected
 
 
+def test_the_state_begins_with_a_checkpoint_of_version_0_without_its_commit(tmp_path: Path) -> None:
+    log = logs.LogBuilder(tmp_path / "t")
+    log.create(SCHEMA, data_file(log, "a"))
+    log.checkpoint(0)
+    log.checksum(0)
+    log.commit(data_file(log, "b"))
+    log.checksum(1)
+    log.delete_commits(1)
+    assert findings(log) == []
+
+
+def test_a_gap_and_a_lost_start_are_reported_once(tmp_path: Path) -> None:
+    after_checkpoint = valid(tmp_path / "after_checkpoint")
+    after_checkpoint.commit(data_file(after_checkpoint, "d"))
+    after_checkpoint.delete_commits(4)
+    between = logs.LogBuilder(tmp_path / "between")
+    between.create(SCHEMA)
+    between.commit(logs.txn("app", 1))
+    between.commit(logs.txn("app", 2))
+    _gap(between)
+    start = valid(tmp_path / "start")
+    _truncated(start)
+    for log, expected in (
+        (after_checkpoint, ("log.gap", 3)),
+        (between, ("log.gap", 1)),
+        (start, ("log.truncated", 0)),
+    ):
+        assert [(finding.code, finding.version) for finding in findings(log)] == [expected]
+
+
 @pytest.mark.parametrize("stated", [1000, 1001])
 def test_in_commit_timestamps_of_checksums_are_compared_with_the_commit(
     tmp_path: Path, stated: int

@@ -163,6 +163,15 @@ impl LogSegment {
     }
 }
 
+/// Returns the error for a missing commit that later versions follow.
+pub(crate) fn gap(version: u64) -> Error {
+    let message = "this commit is missing, but later versions exist; restore the file from a backup or \
+        another replica";
+    Error::corrupt("log.gap", message)
+        .at_path(path::commit_path(version))
+        .at_version(version)
+}
+
 /// Checks that these commits are the versions `begin..=version`.
 pub(super) fn check_contiguous(
     commits: &[VersionedFile],
@@ -171,25 +180,18 @@ pub(super) fn check_contiguous(
     after_checkpoint: bool,
 ) -> Result<()> {
     let missing = |missing: u64| {
-        let (code, message) = if missing == begin && !after_checkpoint {
-            let problem = commits.first().map_or_else(
-                || "there are no commits".to_owned(),
-                |first| format!("the log begins at version {}", first.version),
-            );
-            (
-                "log.truncated",
-                format!(
-                    "{problem}, and there is no complete checkpoint to begin with: the start of the log is missing"
-                ),
-            )
-        } else {
-            (
-                "log.gap",
-                "this commit is missing, but later versions exist".to_owned(),
-            )
-        };
-        let message = format!("{message}; restore the file from a backup or another replica");
-        Err(Error::corrupt(code, message)
+        if missing != begin || after_checkpoint {
+            return Err(gap(missing));
+        }
+        let problem = commits.first().map_or_else(
+            || "there are no commits".to_owned(),
+            |first| format!("the log begins at version {}", first.version),
+        );
+        let message = format!(
+            "{problem}, and there is no complete checkpoint to begin with: the start of the log is missing; \
+             restore the file from a backup or another replica"
+        );
+        Err(Error::corrupt("log.truncated", message)
             .at_path(path::commit_path(missing))
             .at_version(missing))
     };

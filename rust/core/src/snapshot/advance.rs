@@ -14,6 +14,7 @@ use crate::codec::file_actions::{ADD_FIELDS, FileField};
 use crate::error::{Error, Result};
 use crate::log::commit::read_commit_info;
 use crate::log::history::required_in_commit_timestamp;
+use crate::log::segment::gap;
 use crate::log::{LogListing, LogSegment, LogWarning, TailFile, VersionedFile, path};
 use crate::replay::{ActiveFiles, Reconciler, Source, decode_tail};
 use crate::storage::FileMeta;
@@ -162,11 +163,7 @@ fn extended(segment: &LogSegment, listing: &LogListing, version: u64) -> Result<
     {
         let expected = next.version.saturating_add(1);
         if commit.version != expected {
-            let message = "this commit is missing, but later commits exist; restore the file from a backup \
-                or another replica";
-            return Err(Error::corrupt("log.gap", message)
-                .at_path(path::commit_path(expected))
-                .at_version(expected));
+            return Err(gap(expected));
         }
         let VersionedFile { version, file } = commit.clone();
         next.version = version;

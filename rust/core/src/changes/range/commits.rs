@@ -17,8 +17,8 @@ use crate::codec::commit::{
 use crate::codec::file_actions::FileField;
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::commit::decode_files;
-use crate::log::segment::file_timestamps;
-use crate::log::{LogListing, VersionedFile, path};
+use crate::log::segment::{file_timestamps, gap};
+use crate::log::{LogListing, VersionedFile};
 use crate::scan::ScanFile;
 use crate::scan::scan_file::SCAN_FIELDS;
 use crate::spec::file_size::group_by_size;
@@ -176,11 +176,7 @@ fn check_complete(commits: &[(VersionedFile, i64)], first: u64, last: u64) -> Re
         let error = Error::new(ErrorKind::VersionNotFound, "version.range", message);
         return Err(error.at_version(expected));
     }
-    let message = "this commit is missing, but later commits exist; restore the file from a backup or \
-        another replica";
-    Err(Error::corrupt("log.gap", message)
-        .at_path(path::commit_path(expected))
-        .at_version(expected))
+    Err(gap(expected))
 }
 
 fn file_fields() -> Vec<FileField> {

@@ -10,7 +10,7 @@ use super::state::{State, same_metadata, transactions_expire};
 use crate::codec::version_checksum::{FileSizeHistogram, MAX_CHECKSUM_BYTES, VersionChecksum};
 use crate::error::{Error, Result};
 use crate::log::CheckpointInstance;
-use crate::log::path::commit_path;
+use crate::log::segment::gap;
 use crate::log::{LogListing, VersionedFile};
 use crate::maintenance::vacuum::{collect_referenced, inside};
 use crate::replay::{Source, opening_ranges};
@@ -58,20 +58,9 @@ impl<'a> History<'a> {
         let mut versions: Vec<u64> = commits.chain(checkpoints).collect();
         versions.sort_unstable();
         versions.dedup();
-        if versions.first() == Some(&0) {
+        let first_commit = self.listing.commits.first();
+        if first_commit.is_some_and(|commit| commit.version == 0) {
             self.state = Some(State::default());
-        } else if self.listing.earliest_recreatable().is_none() {
-            let first = versions.first().copied().unwrap_or_default();
-            let message = format!(
-                "the log starts at version {first}, and no complete checkpoint precedes it"
-            );
-            let path = commit_path(0);
-            findings.add(
-                Severity::Error,
-                "log.truncated",
-                (Some(&path), Some(0)),
-                message,
-            );
         }
         let mut next = None;
         for (number, version) in versions.iter().copied().enumerate() {
@@ -88,7 +77,7 @@ impl<'a> History<'a> {
             self.check_version(version, findings)?;
             next = version.checked_add(1);
         }
-        self.report_gaps(findings);
+        self.report_gaps(findings)?;
         self.check_compacted(findings)
     }
 
@@ -109,19 +98,17 @@ impl<'a> History<'a> {
     }
 
     /// Reports missing commits between others.
-    fn report_gaps(&self, findings: &mut Findings) {
+    fn report_gaps(&self, findings: &mut Findings) -> Result<()> {
         for pair in self.listing.commits.windows(2) {
             let [earlier, later] = pair else { continue };
             for missing in (earlier.version + 1)..later.version {
-                let path = commit_path(missing);
-                let location = (Some(path.as_str()), Some(missing));
-                let message = "this commit is missing, but later commits exist";
-                findings.add(Severity::Error, "log.gap", location, message);
+                findings.error(gap(missing))?;
                 if missing - earlier.version > 100 {
                     break; // a stray commit of a much later version
                 }
             }
         }
+        Ok(())
     }
 
     fn check_version(&mut self, version: u64, findings: &mut Findings) -> Result<()> {
