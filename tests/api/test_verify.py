@@ -383,6 +383,18 @@ def test_in_commit_timestamps_of_checksums_are_compared_with_the_commit(
     assert codes(log) == (set() if stated == 1000 else {"checksum.mismatch"})
 
 
+def test_in_commit_timestamps_are_unknown_while_a_property_is_invalid(tmp_path: Path) -> None:
+    log = logs.LogBuilder(tmp_path / "t")
+    protocol = logs.features("columnMapping", writer_only=["inCommitTimestamp"])
+    enabled = {"delta.enableInCommitTimestamps": "true"}
+    metadata = logs.metadata(SCHEMA, configuration=enabled)
+    log.commit(logs.commit_info(inCommitTimestamp=1000), protocol, metadata)
+    invalid = logs.metadata(SCHEMA, configuration={**enabled, "delta.columnMapping.mode": "names"})
+    log.commit(logs.commit_info(inCommitTimestamp=2000), invalid)
+    log.checksum(1, inCommitTimestampOpt=2000)
+    assert codes(log) == {"properties.column_mapping_mode"}
+
+
 @pytest.mark.parametrize("kind", VECTORS)
 def test_damaged_vectors_are_reported(kind: str, tmp_path: Path) -> None:
     log = valid(tmp_path / "t")

@@ -18,18 +18,18 @@ use crate::transaction::WholeCommit;
 
 const DUPLICATE: &str = "commit.duplicate_action";
 
-/// Checks a commit, then applies it. `timestamp` is the in-commit timestamp of the previous version.
+/// Checks a commit, then applies it.
 pub(super) fn apply(
     source: &Source,
     (file, commit): (&VersionedFile, &WholeCommit),
     state: &mut State,
-    timestamp: &mut Option<i64>,
     findings: &mut Findings,
 ) -> Result<()> {
     let location = (Some(file.file.path.as_str()), Some(file.version));
     let mut report = |code, message: String| findings.add(Severity::Error, code, location, message);
     check_duplicates(commit, &mut report);
     state.log.apply(&commit.actions);
+    let timestamp_before = state.timestamp.take();
     if file.version == 0 {
         for (is_missing, code, kind) in [
             (state.log.protocol.is_none(), "log.no_protocol", "protocol"),
@@ -51,7 +51,8 @@ pub(super) fn apply(
         // invalid properties are reported once, for the commit that set them
         if let Ok((properties, _)) = TableProperties::new(metadata, protocol) {
             check_files(commit, metadata, protocol, &properties, location, findings);
-            check_timestamp(commit, &properties, timestamp, location, findings);
+            state.timestamp =
+                check_timestamp(commit, &properties, timestamp_before, location, findings);
         }
     }
     replay(source, commit, state, location, findings);
@@ -207,21 +208,21 @@ fn check_files(
     }
 }
 
-/// Checks the in-commit timestamp.
+/// Checks the in-commit timestamp against that of the previous version; returns it if it is required.
 fn check_timestamp(
     commit: &WholeCommit,
     properties: &TableProperties,
-    before: &mut Option<i64>,
+    before: Option<i64>,
     location: Location<'_>,
     findings: &mut Findings,
-) {
+) -> Option<i64> {
     let enablement = properties.in_commit_timestamp_enablement.as_ref();
     let is_required = properties.in_commit_timestamps
         && enablement.is_none_or(|enablement| location.1 >= Some(enablement.version));
     let timestamp_of_commit = commit.in_commit_timestamp();
     let info = commit.actions.commit_infos.first();
     let info_position = info.map(|(position, _)| *position);
-    let fault = match (is_required, timestamp_of_commit, *before) {
+    let fault = match (is_required, timestamp_of_commit, before) {
         (true, None, _) => {
             Some("in-commit timestamps are enabled, but the commit has none".to_owned())
         }
@@ -241,7 +242,7 @@ fn check_timestamp(
             message,
         );
     }
-    *before = timestamp_of_commit.filter(|_| is_required);
+    timestamp_of_commit.filter(|_| is_required)
 }
 
 /// Applies added and removed files; each may occur once in a commit.

@@ -31,7 +31,6 @@ pub(super) struct History<'a> {
     pub(super) num_checksums: u64,
     /// `None` if a file that it depends on is missing or cannot be read.
     state: Option<State>,
-    timestamp: Option<i64>,
 }
 
 impl<'a> History<'a> {
@@ -44,7 +43,6 @@ impl<'a> History<'a> {
             num_checkpoints: 0,
             num_checksums: 0,
             state: None,
-            timestamp: None,
         }
     }
 
@@ -153,13 +151,7 @@ impl<'a> History<'a> {
         let located = |error: Error| error.at_path(&commit.file.path).at_version(commit.version);
         findings.unless_interrupted(collected.map_err(located))?;
         if let Some(state) = &mut self.state {
-            let applied = apply(
-                self.source,
-                (commit, &read),
-                state,
-                &mut self.timestamp,
-                findings,
-            );
+            let applied = apply(self.source, (commit, &read), state, findings);
             findings.unless_interrupted(applied)?;
         }
         Ok(())
@@ -201,15 +193,7 @@ impl<'a> History<'a> {
                 .at_path(file.file.path.clone())
                 .at_version(file.version)
         });
-        let mut faults = findings.unless_interrupted(result)?.unwrap_or_default();
-        if let (Some(expected), Some(actual)) = (checksum.in_commit_timestamp, self.timestamp)
-            && expected != actual
-        {
-            faults.push(format!(
-                "the in-commit timestamp: the checksum says {expected}, the commits give {actual}"
-            ));
-        }
-        for difference in faults {
+        for difference in findings.unless_interrupted(result)?.unwrap_or_default() {
             let message = format!("the commits and the checksum disagree on {difference}");
             findings.add(Severity::Error, "checksum.mismatch", location, message);
         }
@@ -329,6 +313,13 @@ fn differences(source: &Source, checksum: &VersionChecksum, state: &State) -> Re
         {
             faults.push("the transactions".to_owned());
         }
+    }
+    if let (Some(expected), Some(actual)) = (checksum.in_commit_timestamp, state.timestamp)
+        && expected != actual
+    {
+        faults.push(format!(
+            "the in-commit timestamp: the checksum says {expected}, the commits give {actual}"
+        ));
     }
     Ok(faults)
 }

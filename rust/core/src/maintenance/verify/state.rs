@@ -25,6 +25,8 @@ pub(super) struct State {
     pub(super) log: LogState,
     /// Live files, keyed by path alone.
     pub(super) live: HashMap<FileActionKey, LiveFile, BuildHasherDefault<KeyHasher>>,
+    /// The in-commit timestamp of the last commit, if it is required and known.
+    pub(super) timestamp: Option<i64>,
 }
 
 impl State {
