@@ -305,6 +305,22 @@ def test_char_is_padded_and_longer_text_is_refused(tmp_path: Path) -> None:
         assert caught.value.code == "rows.length"
 
 
+def test_char_of_more_than_4096_characters_is_not_padded(tmp_path: Path) -> None:
+    lengths = {"padded": 4096, "longer": 4097, "endless": 10**15}
+    fields = [
+        pa.field(name, pa.string(), metadata={"__CHAR_VARCHAR_TYPE_STRING": f"char({length})"})
+        for name, length in lengths.items()
+    ]
+    table = dr.create_table(tmp_path / "t", pa.schema(fields))
+    table.append([dict.fromkeys(lengths, "a")])
+    [row] = pa.table(table.snapshot()).to_pylist()
+    assert {name: len(text) for name, text in row.items()} == {
+        "padded": 4096,
+        "longer": 1,
+        "endless": 1,
+    }
+
+
 @pytest.mark.parametrize("kind", ["array<char(3)>", "map<varchar(2),int>"])
 def test_nested_char_types_are_not_supported(kind: str, tmp_path: Path) -> None:
     field = pa.field("s", pa.string(), metadata={"__CHAR_VARCHAR_TYPE_STRING": kind})

@@ -15,23 +15,22 @@ use crate::spec::schema::StructField;
 
 /// The key in a column's metadata.
 pub(crate) const DECLARED_TYPE: &str = "__CHAR_VARCHAR_TYPE_STRING";
-/// The maximum length to which strings are padded.
+/// The maximum length to which strings are padded: a table could declare one that exhausts the memory.
 const MAX_CHARACTERS: usize = 4096;
 
 impl StructField {
-    /// Returns `n` of a `char(n)` column.
+    /// Returns the length to which the strings of a `char(n)` column are padded; `None` above the limit.
     pub fn char_length(&self) -> Option<usize> {
         let declared = self.metadata.get(DECLARED_TYPE).and_then(Value::as_str);
         declared.and_then(padded_length)
     }
 }
 
-/// Returns `n` of a `char(n)` column in Arrow.
+/// Returns the length to which the strings of a `char(n)` column in Arrow are padded; `None` above the limit.
 pub(crate) fn char_length(field: &Field) -> Option<usize> {
     padded_length(field.metadata().get(DECLARED_TYPE)?)
 }
 
-/// Returns the length to which strings are padded; `None` above the limit.
 fn padded_length(declared: &str) -> Option<usize> {
     declared_length(declared, "char").filter(|characters| *characters <= MAX_CHARACTERS)
 }

@@ -2,17 +2,15 @@
 //!
 //! Protocol: "Column Invariants", "CHECK Constraints"; length limits of text as in Spark.
 
-use std::sync::Arc;
-
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_buffer::NullBuffer;
 use serde_json::Value;
 
 use super::row_display::row_display;
 use crate::error::{Error, Result};
 use crate::expr::{BoundPredicate, Predicate};
-use crate::spec::char_length::{DECLARED_TYPE, declared_length};
+use crate::spec::char_length::{DECLARED_TYPE, declared_length, pad_values};
 use crate::spec::json::clipped;
 use crate::spec::schema::{DataType, StructField, StructType};
 use crate::spec::{Metadata, Protocol};
@@ -144,7 +142,8 @@ impl Constraints {
         });
     }
 
-    /// Returns the values of a `char(n)` column padded with spaces. Longer text is left to the check.
+    /// Returns the values of a `char(n)` column padded with spaces, unless `n` is too large. Longer text is left
+    /// to the check.
     pub(super) fn padded(&self, column: usize, values: ArrayRef) -> ArrayRef {
         let mut lengths = self.lengths.iter();
         let Some(length) = lengths.find(|length| length.padded && length.column == column) else {
@@ -153,14 +152,12 @@ impl Constraints {
         let Some(strings) = values.as_string_opt::<i32>() else {
             return values;
         };
-        let missing = |text: &str| length.limit.saturating_sub(text.chars().count());
-        if strings.iter().flatten().all(|text| missing(text) == 0) {
-            return values;
+        let is_short = |text: &str| text.chars().count() < length.limit;
+        if strings.iter().flatten().any(is_short) {
+            pad_values(&values, length.limit)
+        } else {
+            values
         }
-        let padded = strings
-            .iter()
-            .map(|text| text.map(|text| format!("{text}{}", " ".repeat(missing(text)))));
-        Arc::new(padded.collect::<StringArray>())
     }
 
     /// Checks rows; `before` is the number of preceding rows.
@@ -259,13 +256,12 @@ fn length(field: &StructField, column: usize) -> Result<Option<Length>> {
     };
     let lowered = text.trim().to_ascii_lowercase();
     let limit = |name: &str| declared_length(&lowered, name);
-    let char_limit = limit("char").map(|limit| (limit, true));
-    match char_limit.or_else(|| limit("varchar").map(|limit| (limit, false))) {
-        Some((limit, padded)) => Ok(Some(Length {
+    match limit("char").or_else(|| limit("varchar")) {
+        Some(limit) => Ok(Some(Length {
             column,
             limit,
-            padded,
-            declared_type: lowered.clone(),
+            padded: field.char_length().is_some(),
+            declared_type: lowered,
         })),
         None if lowered == "string" => Ok(None),
         None => {
