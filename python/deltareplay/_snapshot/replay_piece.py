@@ -85,7 +85,7 @@ class ReplayPiece:
         Args:
             tail: The tail of the same plan.
             threads: The number of threads that decode checkpoints; None for all that the process
-                may use.
+                may use. A filter on a remote table may use more, which wait for bytes.
 
         Returns:
             Batches with ``ReplayTail.schema``, read on demand.

@@ -67,8 +67,8 @@ class Verification(NotebookCard):
 
     Attributes:
         version: The latest version.
-        num_commits: The number of commits that were read.
-        num_checkpoints: The number of checkpoints that were read.
+        num_commits: The number of commits, including those that cannot be read.
+        num_checkpoints: The number of complete checkpoints, including those that cannot be read.
         num_checksums: The number of checksums that were compared with the commits.
         num_files: The number of live files of the latest version; None if it cannot be opened.
         findings: The findings, the worst first.

@@ -111,6 +111,8 @@ def write_options(spark: SparkSession) -> dict[str, Any]:
 def batch_write_options(spark: SparkSession) -> dict[str, Any]:
     """Return ``write_options``, and the settings that streams ignore, as in delta-spark.
 
+    ``txn`` has the values of the options ``txnAppId`` and ``txnVersion``.
+
     Raises:
         InvalidArgumentError: ``spark.setting``: as in ``merges_schemas`` and ``transaction``.
     """

@@ -40,11 +40,11 @@ pub use prefetch::{BatchSizes, RowsToPrefetch, opening_ranges};
 /// The number of batches that wait to be taken while others are decoded.
 const WAITING_BATCHES: usize = 2;
 
-/// The number of units of a remote file that are fetched while one is decoded, as far as the cache of the
-/// log has room.
+/// The number of units of a remote checkpoint that are fetched ahead, the one to decode included, as far as
+/// the cache of the log has room.
 const UNITS_AHEAD: usize = 8;
 
-/// The number of units of a remote file that are filtered at a time.
+/// The minimum number of threads that filter the units of a remote checkpoint: most of them wait for bytes.
 const FILTERS_AT_ONCE: usize = 8;
 
 /// An opened checkpoint.
@@ -91,7 +91,7 @@ pub struct Selection {
     pub sizes: BatchSizes,
     /// A filter that may skip rows by their statistics and partition values.
     pub filter: Option<Arc<FileFilter>>,
-    /// The number of threads; `None` for the size of the pool.
+    /// The number of threads; `None` for the size of the pool. Raised for a remote checkpoint with a filter.
     pub threads: Option<usize>,
 }
 

@@ -1,5 +1,5 @@
-//! A managed log as a [`Storage`]: operations on commits go through the catalog, others directly to the
-//! files.
+//! A managed log as a [`Storage`]: its commits are listed, read and created through the catalog; all other
+//! operations go directly to the files.
 
 use std::ops::Range;
 

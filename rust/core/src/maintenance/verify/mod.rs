@@ -34,9 +34,9 @@ use history::History;
 pub struct Verification {
     /// The newest version.
     pub version: u64,
-    /// Commits that were read.
+    /// Commits, including those that cannot be read.
     pub num_commits: u64,
-    /// Checkpoints that were read.
+    /// Complete checkpoints, including those that cannot be read.
     pub num_checkpoints: u64,
     /// Checksums that were compared.
     pub num_checksums: u64,
