@@ -172,6 +172,7 @@ def test_options_are_checked(spark: Any, tmp_path: Path) -> None:
         ({"path": "t", "replaceWhere": "a = 1"}, False, "option.write"),
         ({"path": "t", "partitionOverwriteMode": "some"}, True, "option.write"),
         ({"path": "t", "txnVersion": "1"}, False, "option.write"),
+        ({"path": "t", "txnAppId": "a"}, False, "option.write"),
         ({"path": "t", "txnAppId": "a", "txnVersion": "one"}, False, "option.number"),
         ({"path": "t", "mergeSchema": "yes"}, False, "option.boolean"),
         ({"path": "t", "overwriteSchema": ""}, True, "option.boolean"),
@@ -179,6 +180,8 @@ def test_options_are_checked(spark: Any, tmp_path: Path) -> None:
         with pytest.raises(dr.InvalidArgumentError) as caught:
             WriteOptions.of(parse(argument, Use.WRITE), overwrite=overwrite)
         assert caught.value.code == code
+    numbered = parse({"path": "t", "txnAppId": "a"}, Use.WRITE)
+    assert WriteOptions.of(numbered, overwrite=False, stream=True).txn_app_id == "a"
     secret = WriteOptions.of(
         parse({"path": "t", "storage.key": "hush-hush"}, Use.WRITE), overwrite=False
     )

@@ -472,8 +472,15 @@ class WriteOptions:
         return self.txn_app_id, self.txn_version
 
     @classmethod
-    def of(cls, values: Mapping[str, Any], *, overwrite: bool) -> WriteOptions:
+    def of(
+        cls, values: Mapping[str, Any], *, overwrite: bool, stream: bool = False
+    ) -> WriteOptions:
         """Return the options of a write from typed values.
+
+        Args:
+            values: The options.
+            overwrite: Whether existing rows are replaced.
+            stream: Whether the rows come from a stream, which numbers its own batches.
 
         Raises:
             InvalidArgumentError: ``option.write``: options contradict each other or the mode.
@@ -502,9 +509,10 @@ class WriteOptions:
                 code="option.write",
             )
         application, version = values.get("txnAppId"), values.get("txnVersion")
-        if version is not None and application is None:
+        lacks_version = application is not None and version is None and not stream
+        if lacks_version or (application is None and version is not None):
             raise InvalidArgumentError(
-                "txnVersion counts the writes of an application: pass txnAppId with it",
+                "txnVersion counts the writes of txnAppId: pass both; for a stream, only txnAppId",
                 code="option.write",
             )
         session: dict[str, Any] = json.loads(values.get(SESSION, "{}"))

@@ -85,7 +85,7 @@ class Sink:
             UnsupportedFeatureError: The table has a feature that cannot be written, or an
                 expression that depends on the time zone of the session; or as by ``parse``.
         """
-        parsed = WriteOptions.of(parse(options, Use.WRITE), overwrite=overwrite)
+        parsed = WriteOptions.of(parse(options, Use.WRITE), overwrite=overwrite, stream=stream)
         table = parsed.table
         if not table.native.exists():
             properties = default_properties.with_defaults(
