@@ -368,6 +368,14 @@ BAD: dict[str, tuple[str, Callable[[Any, Path], Any]]] = {
             .execute()
         ),
     ),
+    "several rows for one that no clause changes": (
+        "rows.ambiguous",
+        lambda spark, path: (
+            dr_spark.merge(spark, path, source(spark), "target.k = s.k - 90")
+            .when_not_matched_by_source_delete()
+            .execute()
+        ),
+    ),
     "two columns of one name": (
         "write.columns",
         lambda spark, path: dr_spark.merge(spark, path, spark.sql("SELECT 1 a, 2 A"), "1 = 0"),
@@ -382,7 +390,11 @@ BAD: dict[str, tuple[str, Callable[[Any, Path], Any]]] = {
 
 
 #: Errors that depend on the rows: all others are raised before the first job.
-BY_ROWS = {"a value that does not fit", "several rows for one"}
+BY_ROWS = {
+    "a value that does not fit",
+    "several rows for one",
+    "several rows for one that no clause changes",
+}
 
 
 @pytest.mark.parametrize("case", BAD)

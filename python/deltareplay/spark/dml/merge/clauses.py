@@ -74,10 +74,13 @@ def check(clauses: Sequence[Clause]) -> None:
 
 
 def allows_several_matches(clauses: Sequence[Clause]) -> bool:
-    """Return whether a target row may match several source rows, because the result is the same."""
+    """Return whether a target row may match several source rows, as in delta-spark.
+
+    It may if the merge only inserts, or if its only clause for matches always deletes.
+    """
     matched = [clause for clause in clauses if clause.when == "matched"]
     if not matched:
-        return True
+        return all(clause.when == "not_matched" for clause in clauses)
     return len(matched) == 1 and matched[0].then == "delete" and matched[0].condition is None
 
 
