@@ -179,6 +179,7 @@ def test_several_source_rows_match_one_row(mode: str, tmp_path: Path) -> None:
     with pytest.raises(dr.InvalidArgumentError, match=message) as caught:
         table.merge(source, "id").when_matched_update({"v": "source.v"}).execute()
     assert caught.value.code == "rows.ambiguous"
+    assert "_row_index" not in str(caught.value)  # which is read, but no column of the table
     assert sorted((tmp_path / "t").rglob("*")) == before
     # the condition of a clause does not make the match unambiguous
     with pytest.raises(dr.InvalidArgumentError, match="refine `on`"):

@@ -243,7 +243,7 @@ impl Merge {
 
     /// Returns the matching pairs, at most one for a target row: indexes in the batch, indexes in the
     /// source.
-    fn pairs(&mut self, read: &RecordBatch, rows: &RecordBatch) -> Result<(Vec<u32>, Vec<u32>)> {
+    fn pairs(&mut self, rows: &RecordBatch) -> Result<(Vec<u32>, Vec<u32>)> {
         let mut first: Vec<Option<u32>> = vec![None; rows.num_rows()];
         let allows_several_matches = self.allows_several_matches();
         let mut used = std::mem::take(&mut self.used);
@@ -316,9 +316,8 @@ impl RowPlanner for Merge {
     }
 
     fn plan(&mut self, rows: &RecordBatch) -> Result<RowPlan> {
-        let read = rows;
-        let rows = self.with_unread_columns(read)?;
-        let (target_rows, source_rows) = self.pairs(read, &rows)?;
+        let rows = self.with_unread_columns(rows)?;
+        let (target_rows, source_rows) = self.pairs(&rows)?;
         let mut merged = MergedRows::new(&rows);
         if !self.matched.is_empty() && !target_rows.is_empty() {
             let scope = self.joined(&rows, &target_rows, &source_rows)?;
