@@ -41,7 +41,7 @@ class ChangeSplit(TableSplit):
         return self._native.to_json()
 
     def without_whole_files(self) -> tuple[list[WholeFile], ChangeSplit | None]:
-        """Internal: separate the files all of whose rows are changes.
+        """Internal: separate the files all of whose rows are changes, if the log has their size.
 
         Returns:
             The facts of each of these files, and a split of the rest, if any.

@@ -65,13 +65,13 @@ def changes(
     """Return the rows changed from ``start`` to ``end``, both included; needs no feed.
 
     The driver reads the commits when this is called. For full changes, Spark's own Parquet reader
-    reads change data files, and those files without a deletion vector whose rows all changed. The
-    rest is divided into splits, which executors read in Python workers, one task for each split. If
-    rows of a commit that is larger than a split must be compared, each task reads the hashes of
-    all of them and keeps a share; a commit has at most 64 shares. The same is done, for the whole
-    range, with net kinds of small ranges, and if row tracking allows comparing only the ends of the
-    range. For other net kinds, Spark shuffles the hashes: each row is hashed once, and all of its
-    changes meet in one task.
+    reads change data files, and those files without a deletion vector whose rows all changed, if
+    the log has their sizes. The rest is divided into splits, which executors read in Python
+    workers, one task for each split. If rows of a commit that is larger than a split must be
+    compared, each task reads the hashes of all of them and keeps a share; a commit has at most 64
+    shares. The same is done, for the whole range, with net kinds of small ranges, and if row
+    tracking allows comparing only the ends of the range. For other net kinds, Spark shuffles the
+    hashes: each row is hashed once, and all of its changes meet in one task.
 
     Args:
         spark: As in ``read``.
