@@ -69,8 +69,8 @@ def some_names(names: Sequence[str]) -> str:
     return f"{', '.join(names[:_MAX_NAMES])} and {len(names) - _MAX_NAMES} more"
 
 
-#: Parts of dotted names, in backticks and without them.
-_QUOTED, _BARE = r"\s*`(?:[^`]|``)+`\s*", r"[^.`]+"
+#: Parts of dotted names, in backticks and without them, as regular expressions.
+QUOTED, _BARE = r"\s*`(?:[^`]|``)+`\s*", r"[^.`]+"
 
 
 def quoted(name: str) -> str:
@@ -113,7 +113,7 @@ def parts_of(name: str, bare: str = _BARE) -> tuple[str, ...]:
     >>> parts_of("a.`b.c` . `d``e`"), parts_of("a..b")
     (('a', 'b.c', 'd`e'), ())
     """
-    part = f"(?:{_QUOTED}|{bare})"
+    part = f"(?:{QUOTED}|{bare})"
     if not re.fullmatch(rf"{part}(?:\.{part})*", name):
         return ()
     return tuple(unquoted(step.strip()) for step in re.findall(part, name))

@@ -328,6 +328,7 @@ _RULES: dict[str, Rule] = {
     "Mapping[str, str | Column]": _expressions_by_column,
     "str | os.PathLike[str]": _path,
     "Sequence[str | os.PathLike[str]]": _paths,
+    "Literal['raise', 'skip']": lambda _, value: value,  # checked with a code of its own
 }
 
 
@@ -337,7 +338,7 @@ def _for_each(rule: Rule) -> Rule:
 
 def _rule(annotation: str) -> Rule | None:
     plain = annotation.removesuffix(" | None")
-    rule = _text if plain.startswith("Literal[") else _RULES.get(plain)
+    rule = _RULES.get(plain, _text if plain.startswith("Literal[") else None)
     if rule is None or plain == annotation:
         return rule
     checks = rule

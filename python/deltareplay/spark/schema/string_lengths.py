@@ -11,6 +11,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from deltareplay._names import QUOTED, unquoted
 from deltareplay._protocol.schema import Array, Field, Map, Struct, Type, parts, with_parts
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 LIMITED_STRING = re.compile(r"(?:var)?char\(([0-9]{1,9})\)")
 
 _LEAF = re.compile(r"[^<>,:()]+(?:\([^()<>]*\))?")
-_NAME = re.compile(r"`((?:[^`]|``)*)`:|([^:]*):")
+_NAME = re.compile(f"({QUOTED}|[^:]*):")
 
 
 def declared_type(field: Field) -> Type:
@@ -68,8 +69,7 @@ def _parsed(text: str, start: int) -> tuple[Type, int]:
                 raise ValueError(text)
             position = label.end()
         type_, position = _parsed(text, position)
-        quoted, plain = label.groups() if label is not None else (None, "")
-        inner.append(Field(plain if quoted is None else quoted.replace("``", "`"), type_))
+        inner.append(Field("" if label is None else unquoted(label[1].strip()), type_))
     if not text.startswith(">", position):
         raise ValueError(text)
     types = [field.type for field in inner]

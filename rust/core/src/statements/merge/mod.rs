@@ -258,7 +258,7 @@ impl Merge {
                 };
                 match *slot {
                     Some(before) if !allows_several_matches => {
-                        Err(self.ambiguous(read, row as usize, before, other)?)
+                        Err(self.ambiguous(rows, row as usize, before, other)?)
                     }
                     Some(_) => Ok(()),
                     None => {
@@ -284,12 +284,10 @@ impl Merge {
         self.scope.batch(&target, &source)
     }
 
-    fn ambiguous(&self, read: &RecordBatch, row: usize, first: u32, second: u32) -> Result<Error> {
+    fn ambiguous(&self, rows: &RecordBatch, row: usize, first: u32, second: u32) -> Result<Error> {
         // without the positions and ids of the rows
-        let columns = read.schema_ref().fields().iter().enumerate();
-        let columns = columns.filter(|(_, field)| self.schema.index_of(field.name()).is_ok());
-        let columns: Vec<usize> = columns.map(|(index, _)| index).collect();
-        let target = read.project(&columns).map_err(columns_mismatch)?;
+        let read_columns: Vec<usize> = self.read_columns.iter().copied().collect();
+        let target = rows.project(&read_columns).map_err(columns_mismatch)?;
         let matches = self.source.take(&UInt32Array::from(vec![first, second]))?;
         let message = format!(
             "several rows of the source match the row {} of the table, such as {} and {}: at most one may \
