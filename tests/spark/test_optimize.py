@@ -288,6 +288,20 @@ def test_auto_compaction_after_a_write(spark: Any, tmp_path: Path) -> None:
     assert len(texts_by_delta_spark(spark, tmp_path)) == 491
 
 
+def test_the_session_enables_auto_compaction(spark: Any, tmp_path: Path) -> None:
+    filled(spark, tmp_path, "", files=1, rows=10, autoOptimize__autoCompact="false")
+    for _ in range(2):
+        rows = spark.sql(ROWS.format(start=0, end=240)).repartition(24)
+        rows.write.format("delta").mode("append").save(str(tmp_path))
+    assert dr.Table(tmp_path).snapshot().num_files == 49
+    one = spark.sql(ROWS.format(start=0, end=1)).coalesce(1)
+    with conf(spark, spark__databricks__delta__autoCompact__enabled="true"):
+        version = dr_spark.write(one, tmp_path).version
+    table = dr.Table(tmp_path).snapshot()
+    assert (table.version, table.num_files) == (version + 1, 1)
+    assert last(tmp_path)["operationParameters"]["auto"] is True
+
+
 def test_optimized_writes_bring_rows_of_a_partition_together(spark: Any, tmp_path: Path) -> None:
     rows = spark.sql(ROWS.format(start=0, end=3000)).repartition(8)
     settings = dict(spark.conf.getAll)

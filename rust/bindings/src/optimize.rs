@@ -92,8 +92,8 @@ impl OptimizePlan {
         Ok(Self { table, plan })
     }
 
-    /// Returns the compaction that the table's properties require after a write of these files, a JSON
-    /// array of `add` bodies; None if there is none.
+    /// Returns the plan of the auto compaction after a write of these files, a JSON array of `add` bodies; None
+    /// if there is nothing to compact. The caller checks whether it is enabled.
     #[staticmethod]
     fn after_write(
         py: Python<'_>,

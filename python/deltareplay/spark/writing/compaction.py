@@ -187,10 +187,12 @@ def after_write(spark: SparkSession, target: TargetTable, version: int, added: p
     Raises:
         CommitStateUnknownError: It is not known whether the compaction was committed.
     """
-    properties = {key.lower(): value.lower() for key, value in target.properties.items()}
     compacts = settings.compacts(spark)
     if compacts is None:
-        by_table = properties.get("delta.autooptimize.autocompact", "false") != "false"
+        items = target.properties.items()
+        properties = {key.lower(): value.strip().lower() for key, value in items}
+        mode = properties.get("delta.autooptimize.autocompact")
+        by_table = mode in ("true", "auto", "legacy")
         compacts = by_table or properties.get("delta.autooptimize") == "true"
     if not compacts:
         return

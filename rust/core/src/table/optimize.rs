@@ -151,7 +151,7 @@ impl Table {
         self.commit_files(transaction, written)
     }
 
-    /// Compacts small files after a write, if the table's properties require it.
+    /// Compacts the small files of the partitions to which a write added files, if there are enough.
     pub(super) fn compact_after(
         &self,
         version: u64,

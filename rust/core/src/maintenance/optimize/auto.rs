@@ -1,6 +1,6 @@
 //! Auto compaction: compacts small files right after a write that leaves enough of them.
 //!
-//! Property `delta.autoOptimize.autoCompact`; thresholds as in delta-spark.
+//! Property `delta.autoOptimize.autoCompact`, unless the caller decides; thresholds as in delta-spark.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,7 +39,8 @@ pub fn is_auto_compacted(metadata: &Metadata) -> bool {
         )
 }
 
-/// Plans the compaction of the partitions to which a write added files, if there is anything to compact.
+/// Plans the compaction of the partitions to which a write added files, if there is anything to compact. The
+/// caller checks whether auto compaction is enabled.
 ///
 /// # Errors
 ///
@@ -49,9 +50,6 @@ pub fn compaction(
     snapshot: &Snapshot,
     added: &[AddFile],
 ) -> Result<Option<Request>> {
-    if !is_auto_compacted(snapshot.metadata()) {
-        return Ok(None);
-    }
     let mut counts: BTreeMap<StringMap, usize> = added
         .iter()
         .map(|file| (file.partition_values.clone(), 0))
