@@ -70,8 +70,17 @@ pub(crate) fn check_complete(path: &str, read: usize, size: u64) -> Result<()> {
     Err(Error::corrupt("storage.truncated", message).at_path(path))
 }
 
+/// Returns what a system call or a request with this verb is applied to, for messages.
+pub(super) fn target_of(verb: &str) -> &'static str {
+    match verb {
+        "list" | "remove" => "this directory",
+        _ => "this file",
+    }
+}
+
 /// Returns the error for a failed system call.
 pub(super) fn failed(verb: &str, path: &str, cause: io::Error) -> Error {
+    let target = target_of(verb);
     let error = match cause.kind() {
         IoKind::NotADirectory if verb == "write" => Error::storage(
             "storage.name",
@@ -82,7 +91,7 @@ pub(super) fn failed(verb: &str, path: &str, cause: io::Error) -> Error {
         }
         IoKind::PermissionDenied => Error::storage(
             "storage.permission",
-            format!("not allowed to {verb} this file: ask for access to it"),
+            format!("not allowed to {verb} {target}: ask for access to it"),
         ),
         IoKind::IsADirectory => return not_a_file(path),
         IoKind::StorageFull | IoKind::QuotaExceeded | IoKind::FileTooLarge => Error::storage(
@@ -105,7 +114,7 @@ pub(super) fn failed(verb: &str, path: &str, cause: io::Error) -> Error {
             "storage.unsupported",
             format!("this file system cannot {verb} files in this way: commits need hard links"),
         ),
-        _ => Error::storage("storage.io", format!("cannot {verb} this file")),
+        _ => Error::storage("storage.io", format!("cannot {verb} {target}")),
     };
     error.at_path(path).because(cause)
 }

@@ -182,7 +182,8 @@ impl Storage for LocalStorage {
             } else {
                 format!("{directory}/{name}")
             };
-            let file = Self::entry(&entry, &path).map_err(|cause| failed("list", &path, cause))?;
+            let file =
+                Self::entry(&entry, &path).map_err(|cause| failed("look at", &path, cause))?;
             files.extend(file);
         }
         files.sort_unstable_by(|left, right| left.path.cmp(&right.path));

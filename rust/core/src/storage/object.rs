@@ -26,7 +26,7 @@ use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutPayload}
 use tokio::sync::Semaphore;
 
 use self::config::Settings;
-use super::failures::{beyond_the_end, check_complete, check_size, repeat};
+use super::failures::{beyond_the_end, check_complete, check_size, repeat, target_of};
 use super::per_process::PerProcess;
 use super::{
     FileMeta, Location, MAX_GAP_BYTES, MAX_WHOLE_FILE_BYTES, OnEnd, Request, Storage, StoreKind,
@@ -218,10 +218,11 @@ impl ObjectStorage {
 
 fn failed(settings: &Settings, verb: &str, path: &str, cause: object_store::Error) -> Error {
     use object_store::Error as Cause;
+    let target = target_of(verb);
     let refused = || {
         (
             "storage.permission",
-            format!("not allowed to {verb} this file: check the credentials in storage_options"),
+            format!("not allowed to {verb} {target}: check the credentials in storage_options"),
         )
     };
     let (code, message) = match &cause {
@@ -237,13 +238,13 @@ fn failed(settings: &Settings, verb: &str, path: &str, cause: object_store::Erro
         _ if connector::is_refused_redirect(&cause) => (
             "storage.redirect",
             format!(
-                "cannot {verb} this file: the server redirects the request to another server, which is not \
+                "cannot {verb} {target}: the server redirects the request to another server, which is not \
                  followed; if you trust that server, open the table by its address"
             ),
         ),
         _ => match hdfs::refusal(&cause) {
-            Some((code, why)) => (code, format!("cannot {verb} this file: {why}")),
-            None => ("storage.io", format!("cannot {verb} this file")),
+            Some((code, why)) => (code, format!("cannot {verb} {target}: {why}")),
+            None => ("storage.io", format!("cannot {verb} {target}")),
         },
     };
     Error::storage(code, message)

@@ -76,7 +76,7 @@ impl LocalStorage {
                 }
                 let kind = entry
                     .file_type()
-                    .map_err(|cause| failed("list", path, cause))?;
+                    .map_err(|cause| failed("look at", path, cause))?;
                 let reason = if name.to_str().is_none() {
                     "its name is not UTF-8"
                 } else if kind.is_symlink() && !entry.path().is_file() {
@@ -102,7 +102,7 @@ impl LocalStorage {
             Ok(()) => Ok(true),
             Err(occupied) if occupied.kind() == IoKind::DirectoryNotEmpty => Ok(false),
             Err(gone) if gone.kind() == IoKind::NotFound => Ok(false),
-            Err(cause) => Err(failed("delete", directory, cause)),
+            Err(cause) => Err(failed("remove", directory, cause)),
         }
     }
 }

@@ -409,6 +409,9 @@ fn s3_listings_that_are_none_are_errors() {
             let error = listed.err();
             assert_eq!(error.as_ref().map(Error::code), code, "{body}: {error:?}");
             assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
+            if let Some(error) = error {
+                assert!(error.message().contains("list this directory"), "{error}");
+            }
         }
     }
 }
