@@ -256,9 +256,26 @@ def test_durations_of_thousands_of_years(orders: dr.Table) -> None:
     assert report.cutoff == datetime.datetime.min.replace(tzinfo=datetime.timezone.utc)
 
 
-def test_the_item_of_a_wrong_type_is_named(orders: dr.Table) -> None:
-    with pytest.raises(dr.InvalidArgumentError, match="its item 1 is of type int"):
-        orders.snapshot().scan(["id", 1])
+WRONG_PARTS: dict[str, tuple[str, Call]] = {
+    "an item": ("its item 1 is of type int", lambda table: table.snapshot().scan(["id", 1])),
+    "a column": ("its key 1 is of type int", lambda table: table.update(None, {1: "x"})),
+    "a property": ("its key 1 is of type int", lambda table: table.set_properties({1: "x"})),
+    "the value of a property": (
+        "its value of 'k' is of type int",
+        lambda table: table.set_properties({"k": 1}),
+    ),
+    "an application": (
+        "its first item 1 is of type int",
+        lambda table: table.append(ROWS, txn=(1, 1)),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_PARTS)
+def test_the_part_of_a_wrong_type_is_named(orders: dr.Table, case: str) -> None:
+    message, call = WRONG_PARTS[case]
+    with pytest.raises(dr.InvalidArgumentError, match=message):
+        call(orders)
 
 
 def test_a_single_name_is_accepted_as_text(orders: dr.Table) -> None:

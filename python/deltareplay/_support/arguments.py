@@ -201,9 +201,13 @@ def _span(argument: str, value: Any) -> datetime.timedelta:
 
 
 def _named_version(argument: str, value: Any) -> tuple[str, int]:
-    if isinstance(value, (tuple, list)) and len(value) == 2 and isinstance(value[0], str):
-        return value[0], _integer(f"the version of {argument}", value[1])
-    raise _wrong(argument, "a pair of a string and an integer", value)
+    expected = "a pair of a string and an integer"
+    if not isinstance(value, (tuple, list)) or len(value) != 2:
+        raise _wrong(argument, expected, value)
+    name, version = value
+    if not isinstance(name, str):
+        raise _wrong(argument, expected, name, subject=f"its first item {name!r}")
+    return name, _integer(f"the version of {argument}", version)
 
 
 def _path(argument: str, value: Any) -> str:
@@ -221,25 +225,22 @@ def _paths(argument: str, value: Any) -> list[str]:
 
 
 def _texts_by_name(argument: str, value: Any) -> dict[str, str]:
-    if not isinstance(value, Mapping):
-        raise _wrong(argument, "a mapping of strings to strings", value)
-    for key, item in value.items():
-        if not isinstance(key, str):
-            raise _wrong(
-                argument, "a mapping of strings to strings", key, subject=f"its key {key!r}"
-            )
+    expected = "a mapping of strings to strings"
+    for key, item in _mapping(argument, value, expected).items():
         if not isinstance(item, str):  # it may be a secret: print only its type
-            subject = f"its value of {key!r}"
-            raise _wrong(argument, "a mapping of strings to strings", item, subject=subject)
+            raise _wrong(argument, expected, item, subject=f"its value of {key!r}")
     return dict(value)
 
 
 def _mapping(
     argument: str, value: Any, expected: str = "a mapping with strings as keys"
 ) -> Mapping[str, Any]:
-    if isinstance(value, Mapping) and all(isinstance(name, str) for name in value):
-        return value
-    raise _wrong(argument, expected, value)
+    if not isinstance(value, Mapping):
+        raise _wrong(argument, expected, value)
+    for key in value:
+        if not isinstance(key, str):
+            raise _wrong(argument, expected, key, subject=f"its key {key!r}")
+    return value
 
 
 def _names_or_pairs(argument: str, value: Any) -> list[str] | dict[str, str] | str:
