@@ -183,7 +183,9 @@ class Transaction:
             size: The size in bytes.
             partition_values: A string or None for each partition column.
             modification_time: Milliseconds since the epoch; by default now.
-            data_change: False if rows are only rearranged.
+            data_change: False if rows are only rearranged. Add files that are live already, e.g.
+                with other statistics, in a commit of their own with False: otherwise the version
+                checksum may count them twice.
             stats: The file's statistics, as JSON text or as an object.
             tags: Strings by name.
             deletion_vector: A descriptor with the protocol's field names.
@@ -248,11 +250,12 @@ class Transaction:
         self._native.remove_paths(names("paths", paths), data_change)
 
     def remove_files(self, files: pa.Table) -> None:
-        """Stage the removal of many files with all their fields.
+        """Stage the removal of many live files with all their fields.
 
         Args:
             files: Columns of ``remove`` with the protocol's names, or of ``add`` as from
-                ``Snapshot.files``.
+                ``Snapshot.files``. It is not checked that they are live: the version checksum may
+                miscount others.
 
         Raises:
             InvalidArgumentError: As ``add_files``.

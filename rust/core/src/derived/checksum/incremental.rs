@@ -2,7 +2,8 @@
 //!
 //! If the previous checksum lists the live files, the totals are computed from the new list. Otherwise they
 //! are updated, which is correct only if every `add` adds a file that was not live and every `remove` removes
-//! a live one: this is assumed for operations that write files under new names.
+//! a live one. This is assumed of all commits except those of the operations in `OPAQUE`, and those that add
+//! files without changing data and remove none.
 
 use std::collections::BTreeMap;
 
