@@ -237,8 +237,8 @@ fn fetch_head(source: &Source, checkpoint: &CheckpointInstance) -> Option<Pendin
     is_small.then(|| cache.fetch_early(&path, range)).flatten()
 }
 
-/// Starts to fetch the first range of the checkpoint, unless `head` is it, and with `tail` the commits after
-/// it.
+/// Starts to fetch the ranges with which the checkpoint is opened, except the one that `head` requested, and with
+/// `tail` the commits after it.
 fn prefetch_opened(source: &Source, segment: &LogSegment, head: Option<&PendingRange>, tail: bool) {
     let Some(cache) = source.storage.log_cache() else {
         return;

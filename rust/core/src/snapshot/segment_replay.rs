@@ -106,7 +106,7 @@ pub(super) fn select_rows(rows: &RecordBatch, bits: BooleanBuffer) -> Result<Rec
     filter_rows(rows, &BooleanArray::new(bits, None))
 }
 
-/// Starts to fetch the files of a tail, and the first range of its checkpoint.
+/// Starts to fetch the files of the tail, except large ones, and the ranges with which the checkpoint is opened.
 pub(crate) fn prefetch(source: &Source, segment: &LogSegment) {
     let Some(cache) = source.storage.log_cache() else {
         return;

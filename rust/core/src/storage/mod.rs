@@ -137,9 +137,9 @@ pub trait Storage: Debug + Send + Sync {
         None
     }
 
-    /// Starts to read byte ranges of one file, each by its own requests; calls `on_end` once all bytes or an
-    /// error have arrived. Does not block if [`Storage::max_requests`] is some, except for files of the log
-    /// and to request credentials.
+    /// Starts to read byte ranges of one file, which are sorted and do not overlap, each by its own requests;
+    /// calls `on_end` once all bytes or an error have arrived. Does not block if [`Storage::max_requests`] is
+    /// some, except for files of the log and to request credentials.
     fn begin_read(&self, path: &str, ranges: &[Range<u64>], on_end: OnEnd) -> Request {
         let request = Request::ready(self.read_ranges(path, ranges));
         on_end();

@@ -170,7 +170,7 @@ impl ObjectStorage {
         failed(&self.settings, verb, path, cause)
     }
 
-    /// Returns a future that reads ranges by these requests.
+    /// Returns a future that reads ranges by these requests, which are sorted and do not overlap.
     fn range_reader(
         &self,
         path: &str,
