@@ -264,6 +264,10 @@ WRONG_PARTS: dict[str, tuple[str, Call]] = {
         "its value of 'k' is of type int",
         lambda table: table.set_properties({"k": 1}),
     ),
+    "a root": (
+        "an item of allowed_roots needs to be a path or a URI but got int",
+        lambda table: dr.Table(table.uri, allowed_roots=[1]),
+    ),
     "an application": (
         "its first item 1 is of type int",
         lambda table: table.append(ROWS, txn=(1, 1)),

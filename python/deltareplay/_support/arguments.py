@@ -221,7 +221,7 @@ def _paths(argument: str, value: Any) -> list[str]:
     values = [value] if isinstance(value, (str, os.PathLike)) else value
     if not isinstance(values, Iterable) or isinstance(values, (bytes, Mapping)):
         raise _wrong(argument, "a sequence of paths or URIs", value)
-    return [_path(argument, item) for item in values]
+    return [_path(f"an item of {argument}", item) for item in values]
 
 
 def _texts_by_name(argument: str, value: Any) -> dict[str, str]:
