@@ -76,7 +76,7 @@ def step(table: dr.Table, kind: str, number: int) -> None:
             rows = range(number % 900 + 1)
             vector = dr.DeletionVector.from_rows(list(rows)).encode_inline()
             transaction.update_vectors({plain[number % len(plain)]["path"]: vector})
-        elif kind == "annotate" and plain:
+        elif kind in ("annotate", "again") and plain:
             row = plain[number % len(plain)]
             transaction.add(
                 row["path"], size=row["size"], stats={"numRecords": 1000}, data_change=False
