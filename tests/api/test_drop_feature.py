@@ -207,6 +207,19 @@ def test_row_tracking_that_is_suspended_is_enabled_once_it_is_resumed(tmp_path: 
     assert table.verify().findings == ()
 
 
+def test_row_tracking_is_enabled_for_a_vector_without_wide_bounds(tmp_path: Path) -> None:
+    """Not all writers set ``tightBounds`` to false, as a commit must."""
+    log = logs.LogBuilder(tmp_path)
+    log.create(logs.schema(id="long"), protocol_action=logs.features("deletionVectors"))
+    vector = dr.DeletionVector.from_rows([0]).encode_inline()
+    log.commit(logs.add("a", stats='{"numRecords":9}', deletion_vector=vector))
+    table = dr.Table(log.uri)
+    table.set_properties({"delta.enableRowTracking": "true"})
+    (added,) = bodies(table, 3, "add")
+    assert (added["baseRowId"], added["dataChange"]) == (0, False)
+    assert json.loads(added["stats"]) == {"numRecords": 9, "tightBounds": False}
+
+
 def test_a_feature_that_cannot_be_dropped_is_refused(tmp_path: Path) -> None:
     log = logs.LogBuilder(tmp_path)
     protocol = logs.protocol(1, 7, writer_features=["redirectWriterOnly-preview"])

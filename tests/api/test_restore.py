@@ -172,6 +172,22 @@ def test_a_missing_vector_is_a_missing_file(tmp_path: Path) -> None:
     assert len(actions(table, 3)) == 2
 
 
+@pytest.mark.parametrize("stats", ['{"numRecords":9}', '{"numRecords":9,"tightBounds":true}'])
+def test_a_restored_file_with_a_vector_has_wide_bounds(tmp_path: Path, stats: str) -> None:
+    """Not all writers set ``tightBounds`` to false, as a commit must."""
+    log = logs.LogBuilder(tmp_path)
+    log.create(logs.schema(id="long"), protocol_action=logs.features("deletionVectors"))
+    vector = dr.DeletionVector.from_rows([0]).encode_inline()
+    log.commit(logs.add("a", stats=stats, deletion_vector=vector))
+    log.commit(logs.remove("a", deletion_vector=vector))
+    (tmp_path / "a").write_bytes(b"x")
+    table = dr.Table(log.uri)
+    table.restore(1)
+    (added,) = bodies(table, 3, "add")
+    assert added["deletionVector"] == vector
+    assert json.loads(added["stats"]) == {"numRecords": 9, "tightBounds": False}
+
+
 def test_append_only_tables_refuse_to_remove_files(tmp_path: Path) -> None:
     table = created(tmp_path, **{"delta.appendOnly": "true"})
     append(table, "a", 1)

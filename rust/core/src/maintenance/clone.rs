@@ -280,13 +280,7 @@ impl<'a> Copies<'a> {
         }
         (file.base_row_id, file.default_row_commit_version) = (None, None);
         file.data_change = true;
-        match file.deletion_vector.clone() {
-            // not all writers set tightBounds to false for a file with a deletion vector
-            Some(vector) if file.statistic::<bool>("tightBounds") != Some(false) => {
-                file.with_vector(vector)
-            }
-            _ => Ok(file),
-        }
+        file.with_wide_bounds()
     }
 
     /// Returns the path of the copy of a data file: the file's own relative path, if data files may be stored

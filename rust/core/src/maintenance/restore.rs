@@ -65,7 +65,8 @@ pub struct Restored {
 /// # Errors
 ///
 /// Version not found: `restore.missing_files` if data files no longer exist, unless missing files are
-/// ignored. As [`Transaction::set_metadata`]. The errors of reading the log.
+/// ignored. As [`Transaction::set_metadata`], and as [`AddFile::with_vector`] for a file with a deletion vector.
+/// The errors of reading the log.
 pub fn prepare(
     source: &Source,
     newest: &Snapshot,
@@ -117,10 +118,11 @@ pub fn prepare(
     let now = now_after(newest);
     let removed: Vec<RemoveFile> = removes.iter().map(|file| file.removed(now, true)).collect();
     transaction.remove(removed);
-    for file in &mut adds {
+    let adds = adds.into_iter().map(|mut file| {
         file.data_change = true;
-    }
-    transaction.add(adds);
+        file.with_wide_bounds()
+    });
+    transaction.add(adds.collect::<Result<_>>()?);
     Ok((transaction, report))
 }
 

@@ -361,15 +361,16 @@ impl Table {
     ) -> Result<()> {
         loop {
             let snapshot = self.snapshot(At::Latest, None)?;
-            let mut files =
-                live_files(self, &snapshot, FILES_AT_ONCE, |file| Ok(is_affected(file)))?;
+            let files = live_files(self, &snapshot, FILES_AT_ONCE, |file| Ok(is_affected(file)))?;
             if files.is_empty() {
                 return Ok(());
             }
-            for file in &mut files {
-                change(file);
+            let files = files.into_iter().map(|mut file| {
+                change(&mut file);
                 file.data_change = false;
-            }
+                file.with_wide_bounds()
+            });
+            let files = files.collect::<Result<Vec<_>>>()?;
             let description = CommitDescription::new(operation, []);
             let mut transaction =
                 Transaction::begin(&self.source, &snapshot, description, options.clone())?;

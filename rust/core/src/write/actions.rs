@@ -200,6 +200,25 @@ impl AddFile {
         })
     }
 
+    /// Returns this file as it can be added again: not all writers set `tightBounds` to false for a file with a
+    /// deletion vector.
+    ///
+    /// # Errors
+    ///
+    /// As [`AddFile::with_vector`].
+    pub(crate) fn with_wide_bounds(self) -> Result<Self> {
+        let Some(vector) = self.deletion_vector.clone() else {
+            return Ok(self);
+        };
+        if self.statistic::<bool>("tightBounds") == Some(false) {
+            return Ok(self);
+        }
+        Ok(Self {
+            data_change: self.data_change,
+            ..self.with_vector(vector)?
+        })
+    }
+
     /// Reads all rows of a batch with the columns of `add`.
     pub(crate) fn of_rows(rows: &RecordBatch) -> Result<Vec<Self>> {
         (0..rows.num_rows())
