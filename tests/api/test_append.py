@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support import logs
 
 import deltareplay as dr
 
@@ -179,6 +180,22 @@ def test_files_have_physical_names_and_ids(mode: str, tmp_path: Path) -> None:
     [row] = table.snapshot().files().to_pylist()
     assert dict(row["partitionValues"]) == {physical[2]: "q"}
     assert sorted_rows(table, "id") == [{"id": 1, "a b": "x", "p": "q"}]
+
+
+@pytest.mark.parametrize(("length", "expected"), [("3", 3), ("0", 2), ("many", 2)])
+def test_directories_have_random_names_of_a_length(
+    length: str, expected: int, tmp_path: Path
+) -> None:
+    """Other writers may set any length: one that is not positive counts as the default."""
+    random = {"delta.randomizeFilePrefixes": "true", "delta.randomPrefixLength": length}
+    log = logs.LogBuilder(tmp_path)
+    log.create(logs.schema(id="long"), configuration=random)
+    table = dr.Table(log.uri)
+    table.append({"id": [1]})
+    [path] = table.snapshot().files(["path"])["path"].to_pylist()
+    directory, _ = path.split("/")
+    assert len(directory) == expected
+    assert table.snapshot().scan().to_arrow()["id"].to_pylist() == [1]
 
 
 def test_rows_are_cast_to_the_schema(tmp_path: Path) -> None:

@@ -44,6 +44,7 @@ pub struct Layout {
     pub(super) file_schema: SchemaRef,
     /// True if files are written to directories with random names.
     pub(super) random_directories: bool,
+    /// The length of these names.
     pub(super) prefix_length: usize,
     pub(super) compression: Compression,
     pub(super) suffix: &'static str,
@@ -112,6 +113,7 @@ impl Layout {
                 || metadata.is_on("delta.randomizeFilePrefixes"),
             prefix_length: length
                 .and_then(|text| text.trim().parse().ok())
+                .filter(|length: &usize| *length > 0)
                 .unwrap_or(2),
             compression,
             suffix,
