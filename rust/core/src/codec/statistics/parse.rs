@@ -25,10 +25,12 @@ use crate::spec::json::{Cursor, RawString};
 ///
 /// `shape` is a result of [`super::stats_schema`], or any part of it. A missing key, a bound that is not a
 /// value of its column's type (`"abc"` for a number, a number out of range, a decimal with more digits than
-/// its scale) and a value of another kind are null. The first of duplicate keys counts.
+/// its scale) and a value of another kind are null. The first of duplicate keys counts, or a later one if its
+/// value is null.
 ///
-/// A text that is not a single JSON object gives a null row; parts that are not in the shape are only checked
-/// for terminated strings and balanced brackets.
+/// A text that is not a single JSON object gives a null row. Objects and arrays that are not in the shape, and
+/// the rest of an object once its fields in the shape have been read, are only checked for terminated strings
+/// and balanced brackets.
 ///
 /// A leaf of type `LargeUtf8` gets numbers as they are written.
 ///
