@@ -53,6 +53,11 @@ pub(super) fn budget() -> usize {
     BUDGET.load(Ordering::Relaxed)
 }
 
+/// Returns the maximum size in bytes of a file, or a part of one, that is cached.
+pub(super) fn max_cached_bytes() -> usize {
+    budget() / LARGEST_SHARE
+}
+
 /// Reads the budget from the environment: whenever a table is opened, since threads of requests must not
 /// read the environment while others change it.
 pub(super) fn read_budget() {
@@ -412,7 +417,7 @@ impl LogCache {
         range: &Range<u64>,
         bytes: &Bytes,
     ) {
-        if bytes.len() > budget() / LARGEST_SHARE {
+        if bytes.len() > max_cached_bytes() {
             return;
         }
         let clock = self.clock + 1;

@@ -316,7 +316,7 @@ impl Storage for CachedStorage {
         {
             return self.files.read_ranges(path, ranges);
         }
-        if listed.size <= MAX_SINGLE_REQUEST.min(log_cache::budget() as u64 / 4) {
+        if listed.size <= MAX_SINGLE_REQUEST.min(log_cache::max_cached_bytes() as u64) {
             let bytes = self.read(path)?;
             return slices(&bytes, ranges, path).or_else(|_| self.files.read_ranges(path, ranges));
         }
