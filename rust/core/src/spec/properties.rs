@@ -302,7 +302,7 @@ impl<'a> Reader<'a> {
             (Some(_), None) => (version_key, timestamp_key),
             (None, Some(_)) => (timestamp_key, version_key),
         };
-        self.problem(present, format!("it is ignored: {missing} must be set too"));
+        self.problem(present, format!("it is ignored without a valid {missing}"));
         None
     }
 

@@ -163,7 +163,15 @@ fn in_commit_timestamp_enablement_needs_both_properties() {
         ("delta.inCommitTimestampEnablementVersion", "-1"),
         timestamp,
     ];
-    assert_eq!(parse(1, 2, &[], &negative).unwrap().1.len(), 2);
+    let problems = parse(1, 2, &[], &negative).unwrap().1;
+    let invalid = "delta.inCommitTimestampEnablementVersion";
+    assert_eq!(problems[0].key, invalid);
+    let without = format!("it is ignored without a valid {invalid}");
+    assert_eq!(
+        (problems.len(), &problems[1].message),
+        (2, &without),
+        "the version is there, but invalid"
+    );
 }
 
 /// Returns the effective mode and the number of problems.
