@@ -163,7 +163,6 @@ impl StatsBuilder {
             nodes,
             open,
             scratch,
-            ..
         } = self;
         let mut cursor = Cursor::new(text);
         open.clear();
