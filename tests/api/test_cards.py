@@ -108,6 +108,10 @@ def test_cards_of_a_replay_plan_and_a_protocol(table: dr.Table, events: logs.Log
         ["deletionVectors", "readers and writers"],
     ]
     assert text.count("yes") == 2
+    page, _ = card_of(dr.Protocol(2, 5))
+    assert [row[0] for row in next(iter(page.tables.values())).rows if "readers" in row[1]] == [
+        "columnMapping"
+    ]
     _, text = card_of(dr.Protocol(3, 7, ["fancyFeature"], ["fancyFeature"]))
     assert text.count("no: ") == 2
     assert "fancyFeature" in text

@@ -314,6 +314,8 @@ def replay_plan_card(plan: ReplayPlan) -> str:
 def protocol_card(protocol: Protocol) -> str:
     """Return the card of a protocol: versions, obstacles and features."""
     reader = set(protocol.reader_features or ())
+    if protocol.min_reader_version == 2:
+        reader.add("columnMapping")  # implied by this version
     listed: list[tuple[Content, ...]] = [
         (tag("code", clip(name, 80)), "readers and writers" if name in reader else "writers")
         for name in protocol.features
