@@ -519,6 +519,15 @@ def test_many_faults_of_one_kind_are_counted(tmp_path: Path) -> None:
     assert findings(log, data_files=False) == []
 
 
+def test_a_repeated_fault_is_one_finding(tmp_path: Path) -> None:
+    log = logs.LogBuilder(tmp_path / "t")
+    log.create(SCHEMA)
+    log.commit(*[logs.remove("a")] * 1_100)
+    result = dr.Table(log.uri).verify()
+    assert [finding.code for finding in result.findings] == ["commit.duplicate_action"]
+    assert result.omitted == 0
+
+
 def test_a_missing_table_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(dr.TableNotFoundError) as caught:
         dr.Table(tmp_path).verify()

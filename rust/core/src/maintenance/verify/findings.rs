@@ -84,20 +84,21 @@ impl Findings {
     }
 
     fn push(&mut self, finding: Finding) {
+        let same = |other: &Finding| {
+            (other.code, &other.path, &other.message)
+                == (finding.code, &finding.path, &finding.message)
+                && (other.line, other.offset) == (finding.line, finding.offset)
+        };
+        if self.list.iter().rev().take(64).any(same) {
+            return;
+        }
         let count = self.counts.entry(finding.code).or_default();
         *count += 1;
         if *count > MAX_LISTED {
             self.omitted += 1;
             return;
         }
-        let same = |other: &Finding| {
-            (other.code, &other.path, &other.message)
-                == (finding.code, &finding.path, &finding.message)
-                && (other.line, other.offset) == (finding.line, finding.offset)
-        };
-        if !self.list.iter().rev().take(64).any(same) {
-            self.list.push(finding);
-        }
+        self.list.push(finding);
     }
 
     /// Returns the files with an error.
