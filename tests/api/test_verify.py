@@ -317,6 +317,17 @@ def _link(log: logs.LogBuilder) -> Any:
     return "c"
 
 
+def test_a_link_to_a_checkpoint_is_to_be_replaced_not_the_checkpoint(tmp_path: Path) -> None:
+    log = valid(tmp_path / "t")
+    (checkpoint,) = logs.log_dir(log.table).glob("*.checkpoint.parquet")
+    checkpoint.rename(tmp_path / "away")
+    checkpoint.symlink_to(tmp_path / "away")
+    (reported,) = findings(log)
+    assert reported.code == "file.link"
+    assert reported.path == f"_delta_log/{checkpoint.name}"
+    assert reported.remedy.startswith("replace the link by the file")
+
+
 #: A change of a vector's file, changes of its descriptor, and the code.
 VECTORS: dict[str, tuple[Callable[[bytes], bytes | None], dict[str, Any], str]] = {
     "missing": (lambda _: None, {}, "dv.missing"),

@@ -176,6 +176,14 @@ fn remedy(code: &str, path: &str) -> &'static str {
         }
         "checkpoint.incomplete" | "log.empty_file" => "delete the file: readers ignore it",
         "sidecar.orphan" => "cleanup_log() deletes it with the next expired commits",
+        "file.missing" => {
+            "restore the file; or remove it from the table in a transaction, which loses its rows"
+        }
+        "file.link" => {
+            "replace the link by the file; or open the table with the location of the file in allowed_roots"
+        }
+        "file.size" => "restore the file: it is not the one that was committed",
+        "file.orphan" => "vacuum() deletes it once it is older than the retention period",
         _ if path.contains(".checkpoint.") || path.starts_with(SIDECAR_DIRECTORY) => rewrite,
         _ if path.ends_with(".compacted.json") => {
             "delete the compacted file: its commits still exist; compact_log() writes it again"
@@ -186,17 +194,9 @@ fn remedy(code: &str, path: &str) -> &'static str {
         "checksum.mismatch" | "checksum.unreadable" => {
             "delete the checksum and write it again with write_checksum(), once the log is known to be right"
         }
-        "file.missing" => {
-            "restore the file; or remove it from the table in a transaction, which loses its rows"
-        }
-        "file.link" => {
-            "replace the link by the file; or open the table with the location of the file in allowed_roots"
-        }
-        "file.size" => "restore the file: it is not the one that was committed",
         "data.encrypted" => {
             "read the file with an engine that has the keys, and write its rows again without encryption"
         }
-        "file.orphan" => "vacuum() deletes it once it is older than the retention period",
         "protocol.dependency" => "add the missing feature with add_feature()",
         _ if code.starts_with("hint.") => {
             "write the hint again with checkpoint(), or delete it: readers list the log without it"
