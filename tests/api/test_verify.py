@@ -527,6 +527,8 @@ def test_many_faults_of_one_kind_are_counted(tmp_path: Path) -> None:
     assert len(result.findings) == 1_000
     assert result.omitted == 100
     assert str(result).endswith("and 100 more")
+    with_rows = dr.Table(log.uri).verify(rows=True)
+    assert {finding.code for finding in with_rows.findings} == {"file.missing"}
     assert findings(log, data_files=False) == []
 
 

@@ -61,6 +61,8 @@ pub(super) struct Findings {
     list: Vec<Finding>,
     counts: BTreeMap<&'static str, u64>,
     pub(super) omitted: u64,
+    /// The paths of omitted errors.
+    omitted_paths: HashSet<String>,
 }
 
 impl Findings {
@@ -96,16 +98,20 @@ impl Findings {
         *count += 1;
         if *count > MAX_LISTED {
             self.omitted += 1;
+            if finding.severity == Severity::Error {
+                self.omitted_paths.extend(finding.path);
+            }
             return;
         }
         self.list.push(finding);
     }
 
-    /// Returns the files with an error.
+    /// Returns the files with an error, listed or omitted.
     pub(super) fn files_with_errors(&self) -> HashSet<String> {
         let errors = self.list.iter();
         let errors = errors.filter(|finding| finding.severity == Severity::Error);
-        errors.filter_map(|finding| finding.path.clone()).collect()
+        let listed = errors.filter_map(|finding| finding.path.clone());
+        listed.chain(self.omitted_paths.iter().cloned()).collect()
     }
 
     /// Adds a fault that readers tolerate.
