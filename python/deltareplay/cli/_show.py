@@ -110,7 +110,7 @@ def _health(request: Request, snapshot: Snapshot, facts: dict[str, Any]) -> list
         findings.append(
             {
                 "severity": "warning",
-                "message": f"slow to open: {thousands(commits)} commits come after the checkpoint",
+                "message": f"slow to open: {_log_text(facts)}",
                 "remedy": request.command("checkpoint"),
             }
         )
