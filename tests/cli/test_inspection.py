@@ -86,6 +86,12 @@ def test_show_of_a_version_before_a_damaged_commit(run, events: logs.LogBuilder)
     assert (facts["version"], facts["operation"]) == (2, "WRITE")
 
 
+def test_show_of_a_commit_without_an_operation(run, log: logs.LogBuilder) -> None:
+    log.create(logs.schema(id="long"))
+    log.commit(logs.txn("app", 1))
+    assert "unknown: the log does not name its operation" in run("show", log.uri).out
+
+
 def test_show_names_a_table_after_its_directory(run, tmp_path) -> None:
     path = tmp_path / "a b%20c"
     dr.create_table(path, pa.schema([("id", pa.int64())]))

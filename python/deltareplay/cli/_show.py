@@ -151,7 +151,7 @@ def _print_screen(console: Console, request: Request, facts: dict[str, Any]) -> 
     age = units.ago(timestamp, datetime.now(timezone.utc))
     entries = {
         "Version": f"{facts['version']}, {request.output.timestamp(timestamp)} ({age})",
-        "Last commit": commit or "not in the log any more",
+        "Last commit": commit or "unknown: the log does not name its operation",
         "By": facts["by"],
         "Rows": "unknown: some files have no statistics; deltareplay count"
         if facts["rows"] is None
