@@ -195,7 +195,7 @@ def _print_screen(console: Console, request: Request, facts: dict[str, Any]) -> 
         console.print(
             Text("Health  ", style="cyan").append("nothing is wrong in what was read", "green")
         )
-        console.print("        deltareplay verify checks everything", style="dim")
+        console.print("        deltareplay verify checks the log and the data files", style="dim")
     for number, finding in enumerate(health):
         heading = "Health" if number == 0 else ""
         print_finding(console, **finding, heading=heading)
