@@ -1,7 +1,7 @@
 """Cards for notebooks: the most important facts on a small piece of HTML.
 
 Colours are those of the notebook, so that a card fits a light and a dark page; nothing has an id or
-a script. A card never raises: it shows the error if something cannot be read.
+a script. A card shows an error of deltareplay instead of raising it.
 """
 
 from __future__ import annotations

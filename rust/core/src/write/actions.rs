@@ -31,7 +31,7 @@ pub struct AddFile {
     pub size: i64,
     /// Milliseconds since the epoch.
     pub modification_time: i64,
-    /// True if the rows are new to the table.
+    /// False if the rows were in the table before, and are only rearranged.
     #[serde(default = "default_true")]
     pub data_change: bool,
     /// JSON text.
@@ -63,7 +63,7 @@ pub struct RemoveFile {
     /// Milliseconds since the epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deletion_timestamp: Option<i64>,
-    /// True if rows leave the table.
+    /// False if the rows stay in the table, in other files.
     #[serde(default = "default_true")]
     pub data_change: bool,
     /// True if partition values and size are present.
@@ -121,7 +121,8 @@ impl AddFile {
         self.statistic("numRecords")
     }
 
-    /// Checks that the statistics, if there are any, are a JSON object, as readers expect.
+    /// Checks that the statistics, if there are any, are a JSON object, as readers expect, whose
+    /// `numRecords`, if any, is a number of rows.
     ///
     /// # Errors
     ///

@@ -294,7 +294,7 @@ class MergeExecution:
     ) -> DataFrame:
         """Apply clauses to rows of the table without joining the source.
 
-        Matched rows (``_MATCHED``) are allowed only if no clause reads columns of the source.
+        Matched rows (``_MATCHED``) are allowed only if no clause for them reads the source.
         """
         from pyspark.sql import functions as sf
 
