@@ -177,9 +177,14 @@ class Located:
     def options_with(self, own: Mapping[str, str]) -> dict[str, str]:
         """Internal: merge the catalog's options with the user's, which take precedence.
 
-        A user's access key is never combined with the catalog's session token.
+        A user's access key is never combined with the catalog's session token, however the names of
+        the options are written.
+
+        >>> vended = {"AWS_TOKEN": "of another key", "aws_region": "eu-west-1"}
+        >>> Located("s3://bucket/orders", None, vended).options_with({"access_key_id": "own"})
+        {'aws_region': 'eu-west-1', 'access_key_id': 'own'}
         """
         options = dict(self.storage_options)
         if any(key.lower().endswith("access_key_id") for key in own):
-            options.pop("aws_session_token", None)
+            options = {key: options[key] for key in options if not key.lower().endswith("token")}
         return {**options, **own}
