@@ -97,6 +97,14 @@ def test_card_of_a_verification(table: dr.Table) -> None:
     assert repr(bad) == "<Verification of version 2: 2 of severity error>"
 
 
+def test_the_card_of_a_verification_with_omitted_findings(log: logs.LogBuilder) -> None:
+    log.create(logs.schema(id="long"))
+    log.commit(*(logs.add(f"f{number}") for number in range(1_001)))
+    _, text = card_of(dr.Table(log.uri).verify())
+    assert "at least 1,000 errors" in text
+    assert "and 989 more" in text
+
+
 def test_cards_of_a_replay_plan_and_a_protocol(table: dr.Table, events: logs.LogBuilder) -> None:
     events.checkpoint()
     plan = table.snapshot().replay_plan()

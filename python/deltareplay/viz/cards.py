@@ -267,10 +267,11 @@ def changes_card(changes: Changes) -> str:
 def verification_card(verification: Verification) -> str:
     """Return the card of a verification: the verdict, then the findings."""
     kinds = Counter(finding.severity for finding in verification.findings)
+    least = "at least " if verification.omitted else ""
     result = (
-        verdict("bad", f"{units.plural(kinds['error'], 'error')}")
+        verdict("bad", f"{least}{units.plural(kinds['error'], 'error')}")
         if kinds["error"]
-        else verdict("warn", f"{units.plural(kinds['warning'], 'warning')}")
+        else verdict("warn", f"{least}{units.plural(kinds['warning'], 'warning')}")
         if kinds["warning"]
         else verdict("good", "nothing is wrong")
     )

@@ -122,10 +122,11 @@ def _health(facts: Facts) -> tuple[str, str, str]:
     if verification is None:
         return "Sound", "the latest version was replayed without findings", "good"
     kinds = Counter(finding.severity for finding in verification.findings)
+    least = "at least " if verification.omitted else ""
     if kinds["error"]:
-        return units.plural(kinds["error"], "error"), "see the findings", "bad"
+        return f"{least}{units.plural(kinds['error'], 'error')}", "see the findings", "bad"
     if kinds["warning"]:
-        return units.plural(kinds["warning"], "warning"), "see the findings", "warn"
+        return f"{least}{units.plural(kinds['warning'], 'warning')}", "see the findings", "warn"
     return "Sound", "the log was replayed without findings", "good"
 
 
