@@ -453,6 +453,30 @@ def test_dates_in_years_that_python_lacks(run, tmp_path) -> None:
     assert (day["min"], day["max"]) == ("-0221-09-04", "10000-01-01")
 
 
+def test_timestamps_in_years_that_python_lacks(run, tmp_path) -> None:
+    kind = pa.timestamp("us", "UTC")
+    at = pa.array([253_402_300_800_000_000], kind)
+    dr.write(tmp_path, pa.table({"at": at, "all": pa.array([at.to_numpy()], pa.list_(kind))}))
+    text = "10000-01-01 00:00:00.000000Z"
+    assert run("head", tmp_path, "--json").lines == [{"at": text, "all": [text]}]
+    assert text in run("head", tmp_path).out
+    (facts, *_) = run("summary", tmp_path, "--json").lines
+    assert (facts["min"], facts["max"]) == (text, text)
+
+
+def test_history_of_a_commit_in_a_year_that_python_lacks(run, log: logs.LogBuilder) -> None:
+    log.commit(
+        logs.commit_info(inCommitTimestamp=253_402_300_800_000),
+        logs.protocol(1, 7, writer_features=["inCommitTimestamp"]),
+        logs.metadata(
+            logs.schema(id="long"), configuration={"delta.enableInCommitTimestamps": "true"}
+        ),
+    )
+    assert "10000-01-01 00:00:00" in run("history", log.uri).out
+    assert run("history", log.uri, "--json").lines[0]["timestamp"].startswith("10000-01-01")
+    assert "10000-01-01 00:00:00" in run("watch", log.uri, "--from", 0, "--limit", 1).out
+
+
 @pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/Los_Angeles", "XXX+99"])
 def test_times_that_the_local_zone_cannot_represent(run, tmp_path, monkeypatch, zone) -> None:
     """The last and the first second that Python has, as of rows that are valid forever."""

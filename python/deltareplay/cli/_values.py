@@ -111,12 +111,16 @@ def timestamp(value: datetime.datetime | None, *, utc: bool) -> str:
     return "?" if value is None else zoned(value, utc=utc).isoformat(sep=" ", timespec="seconds")
 
 
-def short_timestamp(value: datetime.datetime | None, *, utc: bool) -> str:
+def short_timestamp(value: datetime.datetime | str | None, *, utc: bool) -> str:
     """Format a timestamp without its offset, for the columns of a table.
+
+    A timestamp that ``records`` returns as text stays unchanged.
 
     >>> short_timestamp(_EPOCH, utc=True)
     '1970-01-01 00:00:00'
     """
+    if isinstance(value, str):
+        return value
     return "?" if value is None else format(zoned(value, utc=utc), "%Y-%m-%d %H:%M:%S")
 
 
@@ -155,6 +159,8 @@ _TICKS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 def records(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
     """Yield the rows as dicts; maps are dicts, too, or entries if their keys are nested.
+
+    Dates and timestamps in years that Python lacks are text.
 
     >>> list(records(rows.snapshot().scan(["id", "name"]).to_batches()))
     [{'id': 1, 'name': 'one'}, {'id': 3, 'name': 'three'}]
@@ -197,7 +203,7 @@ def _column(array: Any) -> list[Any]:
         # `pyarrow.compute`: both are slow
         zone = None if kind.tz is None else datetime.timezone.utc
         ticks = array.view(pa.int64()).to_pylist()
-        return [_datetime(tick, _TICKS[kind.unit], zone) for tick in ticks]
+        return [_datetime(tick, kind, zone) for tick in ticks]
     if pa.types.is_map(kind):
         unhashable = pa.types.is_nested(kind.key_type)
         return [
@@ -255,11 +261,14 @@ def _replaced(kind: Any, replacement: Callable[[Any], Any]) -> Any:
     return kind
 
 
-def _datetime(tick: int | None, ticks: int, zone: datetime.timezone | None) -> Any:
+def _datetime(tick: int | None, kind: Any, zone: datetime.timezone | None) -> Any:
     if tick is None:
         return None
+    microseconds = tick * 1_000_000 // _TICKS[kind.unit]
     try:
-        timestamp = _NAIVE_EPOCH + datetime.timedelta(microseconds=tick * 1_000_000 // ticks)
-    except OverflowError:
-        return tick  # a year that Python lacks
+        timestamp = _NAIVE_EPOCH + datetime.timedelta(microseconds=microseconds)
+    except OverflowError:  # a year that Python lacks
+        import pyarrow as pa
+
+        return pa.scalar(tick, kind).cast(pa.string()).as_py()
     return timestamp.replace(tzinfo=zone)
