@@ -540,6 +540,25 @@ def test_maps_whose_keys_are_nested(run, tmp_path) -> None:
     assert run("changes", tmp_path, 1).code == 0
 
 
+@pytest.mark.parametrize(
+    ("kind", "key", "as_json", "as_text"),
+    [
+        (pa.binary(), b"\xff", "/w==", "ff"),
+        (pa.bool_(), True, "true", "true"),
+        (pa.float64(), 1.5, "1.5", "1.5"),
+        (pa.timestamp("us"), datetime.datetime(2026, 1, 2), "2026-01-02T00:00:00", "2026-01-02 00"),
+    ],
+    ids=str,
+)
+def test_keys_of_maps_are_formatted_as_values_are(
+    run, tmp_path, kind, key, as_json, as_text
+) -> None:
+    maps = pa.array([[(key, 1)]], pa.map_(kind, pa.int64()))
+    dr.write(tmp_path, pa.table({"m": maps}))
+    assert run("head", tmp_path, "--json").lines == [{"m": {as_json: 1}}]
+    assert run("head", tmp_path).out.splitlines()[-1].startswith(as_text)
+
+
 def test_summary_of_columns_without_an_order(run, log: logs.LogBuilder) -> None:
     columns = {"id": "long", "nothing": "void", "period": "interval day to second"}
     path = log.table / "f.parquet"

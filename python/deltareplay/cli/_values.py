@@ -33,7 +33,7 @@ def plain(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, dict):
-        value = ", ".join(f"{name}={_nested(item)}" for name, item in value.items())
+        value = ", ".join(f"{_nested(name)}={_nested(item)}" for name, item in value.items())
     elif isinstance(value, (list, tuple)):
         value = ", ".join(map(_nested, value))
     elif isinstance(value, bytes):
@@ -141,7 +141,7 @@ def _json_value(value: Any, utc: bool) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if isinstance(value, dict):
-        return {str(name): _json_value(item, utc) for name, item in value.items()}
+        return {_json_name(name, utc): _json_value(item, utc) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_json_value(item, utc) for item in value]
     if isinstance(value, datetime.datetime):
@@ -151,6 +151,12 @@ def _json_value(value: Any, utc: bool) -> Any:
     if isinstance(value, bytes):
         return base64.b64encode(value).decode("ascii")
     return str(value)
+
+
+def _json_name(key: Any, utc: bool) -> str:
+    """Return the key of a map as the name of a JSON member: formatted as values are."""
+    value = _json_value(key, utc)
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 _NAIVE_EPOCH = datetime.datetime(1970, 1, 1)
