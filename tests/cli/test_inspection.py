@@ -540,6 +540,30 @@ def test_maps_whose_keys_are_nested(run, tmp_path) -> None:
     assert run("changes", tmp_path, 1).code == 0
 
 
+def test_maps_within_lists_and_maps(run, tmp_path) -> None:
+    inner = pa.map_(pa.string(), pa.int64())
+    schema = pa.schema(
+        [
+            ("l", pa.list_(inner)),
+            ("s", pa.list_(pa.struct([("m", inner)]))),
+            ("m", pa.map_(pa.string(), inner)),
+        ]
+    )
+    pairs = [("k", 1), ("j", None)]
+    nested = {"l": [pairs, None, []], "s": [None, {"m": pairs}], "m": [("x", pairs), ("y", None)]}
+    rows = pa.Table.from_pylist([{"l": [], "s": None, "m": []}, nested, {}], schema)
+    dr.create_table(tmp_path, schema).append(rows)
+    m = {"k": 1, "j": None}
+    assert run("head", tmp_path, "--json").lines == [
+        {"l": [], "s": None, "m": {}},
+        {"l": [m, None, {}], "s": [None, {"m": m}], "m": {"x": m, "y": None}},
+        {"l": None, "s": None, "m": None},
+    ]
+    assert run("head", tmp_path, "--filter", "l IS NULL", "--json").lines == [
+        {"l": None, "s": None, "m": None}
+    ]
+
+
 @pytest.mark.parametrize(
     ("kind", "key", "as_json", "as_text"),
     [

@@ -8,7 +8,7 @@ import datetime
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from deltareplay._names import INVISIBLE, escaped
@@ -194,10 +194,26 @@ def months_as_numbers(schema: pa.Schema) -> pa.Schema:
     """Return the schema with integers in place of month intervals, also in nested types."""
     import pyarrow as pa
 
-    def number(kind: Any) -> Any:
-        return pa.int32() if str(kind) == "month_interval" else None
+    return pa.schema([field.with_type(_without_months(field.type)) for field in schema])
 
-    return pa.schema([field.with_type(_replaced(field.type, number)) for field in schema])
+
+def _without_months(kind: Any) -> Any:
+    import pyarrow as pa
+
+    if str(kind) == "month_interval":
+        return pa.int32()
+    if pa.types.is_list(kind):
+        field = kind.value_field
+        return pa.list_(field.with_type(_without_months(field.type)))
+    if pa.types.is_map(kind):
+        key, value = kind.key_field, kind.item_field
+        return pa.map_(
+            key.with_type(_without_months(key.type)), value.with_type(_without_months(value.type))
+        )
+    if pa.types.is_struct(kind):
+        fields = [kind.field(index) for index in range(kind.num_fields)]
+        return pa.struct([f.with_type(_without_months(f.type)) for f in fields])
+    return kind
 
 
 def _column(array: Any) -> list[Any]:
@@ -210,11 +226,13 @@ def _column(array: Any) -> list[Any]:
         zone = None if kind.tz is None else datetime.timezone.utc
         ticks = array.view(pa.int64()).to_pylist()
         return [_datetime(tick, kind, zone) for tick in ticks]
+    if pa.types.is_list(kind):
+        return _slices(array, array.values)
     if pa.types.is_map(kind):
         unhashable = pa.types.is_nested(kind.key_type)
         return [
             None if pairs is None else _entries(pairs) if unhashable else dict(pairs)
-            for pairs in _python_values(array)
+            for pairs in _pairs(array)
         ]
     if pa.types.is_struct(kind):
         names = [kind.field(index).name for index in range(kind.num_fields)]
@@ -228,43 +246,36 @@ def _column(array: Any) -> list[Any]:
     return _python_values(array)
 
 
+def _pairs(array: Any) -> Iterator[list[tuple[Any, Any]] | None]:
+    for keys, values in zip(_slices(array, array.keys), _slices(array, array.items), strict=True):
+        yield None if keys is None or values is None else list(zip(keys, values, strict=True))
+
+
+def _slices(array: Any, inner: Any) -> list[list[Any] | None]:
+    """Split the array of all elements, keys or values by the lists or maps that they are in."""
+    if not len(array):
+        return []  # it may have no offsets
+    offsets = array.offsets.to_pylist()
+    first, last = offsets[0], offsets[-1]
+    values = _column(inner.slice(first, last - first))
+    return [
+        values[start - first : end - first] if scalar.is_valid else None
+        for scalar, start, end in zip(array, offsets[:-1], offsets[1:], strict=True)
+    ]
+
+
 def _entries(pairs: list[tuple[Any, Any]]) -> list[dict[str, Any]]:
     return [{"key": key, "value": value} for key, value in pairs]
 
 
 def _python_values(array: Any) -> list[Any]:
+    import pyarrow as pa
+
     try:
         values: list[Any] = array.to_pylist()
     except OverflowError:  # a year that Python lacks
-        values = array.cast(_replaced(array.type, _text_for_times)).to_pylist()
+        values = array.cast(pa.string()).to_pylist()
     return values
-
-
-def _text_for_times(kind: Any) -> Any:
-    import pyarrow as pa
-
-    return pa.string() if pa.types.is_temporal(kind) else None
-
-
-def _replaced(kind: Any, replacement: Callable[[Any], Any]) -> Any:
-    """Return a type with replacements for some of the types in it, also in nested types."""
-    import pyarrow as pa
-
-    if (other := replacement(kind)) is not None:
-        return other
-    if pa.types.is_list(kind):
-        field = kind.value_field
-        return pa.list_(field.with_type(_replaced(field.type, replacement)))
-    if pa.types.is_map(kind):
-        key, value = kind.key_field, kind.item_field
-        return pa.map_(
-            key.with_type(_replaced(key.type, replacement)),
-            value.with_type(_replaced(value.type, replacement)),
-        )
-    if pa.types.is_struct(kind):
-        fields = [kind.field(index) for index in range(kind.num_fields)]
-        return pa.struct([f.with_type(_replaced(f.type, replacement)) for f in fields])
-    return kind
 
 
 def _datetime(tick: int | None, kind: Any, zone: datetime.timezone | None) -> Any:
