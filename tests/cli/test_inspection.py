@@ -497,6 +497,30 @@ def test_times_that_the_local_zone_cannot_represent(run, tmp_path, monkeypatch, 
     assert [done.code for done in others] == [0, 0]
 
 
+def test_times_are_in_the_local_zone(run, tmp_path, monkeypatch) -> None:
+    kind = pa.timestamp("us", "UTC")
+    schema = pa.schema([("at", kind), ("all", pa.list_(kind)), ("p", kind)])
+    at = datetime.datetime(2026, 1, 2, tzinfo=datetime.timezone.utc)
+    dr.create_table(tmp_path, schema, "p").append([{"at": at, "all": [at], "p": at}])
+    verbs = [
+        ("head", tmp_path),
+        ("changes", tmp_path, 1),
+        ("partitions", tmp_path),
+        ("watch", tmp_path, "--rows", "--from", 1, "--limit", 1),
+    ]
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        local = [run(*verb).out for verb in verbs]
+        utc = [run(*verb, "--utc").out for verb in verbs]
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    num_times = [3, 3, 1, 3]
+    assert [out.count("2026-01-02 09:00:00+09:00") for out in local] == num_times
+    assert [out.count("2026-01-02 00:00:00+00:00") for out in utc] == num_times
+
+
 def test_intervals_of_months_are_numbers(run, tmp_path) -> None:
     interval = "interval year to month"
     nested = {

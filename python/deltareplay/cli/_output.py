@@ -12,7 +12,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import IO, TYPE_CHECKING, Any, Literal
 
-from deltareplay.cli._values import counted, plain, short_timestamp, timestamp, to_json
+from deltareplay.cli._values import (
+    counted,
+    plain,
+    short_timestamp,
+    timestamp,
+    to_json,
+    with_zones,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -97,7 +104,7 @@ class Output:
     ) -> None:
         """Print a table: all facts of the rows as JSON, only these columns as CSV or text."""
         if self.is_text:
-            self._table(list(rows), columns, empty)
+            self._table([with_zones(row, utc=self.utc) for row in rows], columns, empty)
         else:
             self._write(rows, columns)
 
@@ -121,7 +128,7 @@ class Output:
         if not self.is_text:
             self.rows(rows, columns)
             return
-        all_rows = list(rows)
+        all_rows = [with_zones(row, utc=self.utc) for row in rows]
         columns.sort(key=lambda column: column.name not in first)
         columns, left_out = _fitting(all_rows, columns, console(sys.stdout).width)
         self.rows(all_rows, columns, empty=empty)
@@ -138,7 +145,7 @@ class Output:
         """Print rows as they come, each at once; for a person as a line of text."""
         if self.is_text:
             for row in rows:
-                print(plain(text(row)), flush=True)
+                print(plain(text(with_zones(row, utc=self.utc))), flush=True)
         else:
             self._write(rows, columns, flush=True)
 

@@ -102,6 +102,21 @@ def zoned(value: datetime.datetime, *, utc: bool) -> datetime.datetime:
     return value.astimezone(datetime.timezone.utc)
 
 
+def with_zones(value: Any, *, utc: bool) -> Any:
+    """Convert the timestamps in a value as ``zoned`` does, also in dicts and lists.
+
+    >>> with_zones({"at": [_EPOCH.astimezone()]}, utc=True) == {"at": [_EPOCH]}
+    True
+    """
+    if isinstance(value, datetime.datetime):
+        return zoned(value, utc=utc)
+    if isinstance(value, dict):
+        return {with_zones(key, utc=utc): with_zones(item, utc=utc) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [with_zones(item, utc=utc) for item in value]
+    return value
+
+
 def timestamp(value: datetime.datetime | None, *, utc: bool) -> str:
     """Format a timestamp with its offset, to the second.
 
