@@ -227,7 +227,7 @@ def explain(
     if min_pruning is not None and skipped < min_pruning:
         print_message(
             "error",
-            f"the filter skips {skipped:.1f} % of the files, less than {min_pruning:g} %",
+            f"the filter skips {skipped:g} % of the files, less than {min_pruning:g} %",
             "partition or cluster by the columns of the filter, or write their statistics",
         )
         return FINDINGS
@@ -235,5 +235,9 @@ def explain(
 
 
 def _percent(total: int, remaining: int) -> float:
-    """Return the skipped percentage; 100 if there is nothing to skip."""
-    return 100.0 if total == 0 else round(100 * (total - remaining) / total, 3)
+    """Return the skipped percentage, rounded down; 100 if there is nothing to skip.
+
+    >>> _percent(16, 5), _percent(1_000_000, 1), _percent(0, 0)
+    (68.75, 99.999, 100.0)
+    """
+    return 100.0 if total == 0 else 100_000 * (total - remaining) // total / 1000
