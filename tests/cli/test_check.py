@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 
+import pytest
 from support import logs
 
 
@@ -44,6 +45,24 @@ def test_why_of_an_older_version(run, log: logs.LogBuilder) -> None:
     done = run("why", log.uri, "--version", 0, "--json")
     assert [row["feature"] for row in done.lines] == ["fancyFeature", "fancyFeature"]
     assert run("why", log.uri).code == 0
+
+
+@pytest.mark.parametrize("kept_commits", [0, 1, 2, 6, 7, 14])
+def test_why_after_log_cleanup(run, log: logs.LogBuilder, kept_commits: int) -> None:
+    log.create(logs.schema(id="long"))
+    for _ in range(9):
+        log.commit(logs.commit_info())
+    log.checkpoint()
+    features = {"reader_features": ["fancyFeature"], "writer_features": ["fancyFeature", "other"]}
+    log.commit(logs.protocol(3, 7, **features))
+    for _ in range(kept_commits):
+        log.commit(logs.commit_info())
+    log.delete_commits(10)
+    assert [row["feature"] for row in run("why", log.uri, "--json").lines] == [
+        "fancyFeature",
+        "fancyFeature",
+        "other",
+    ]
 
 
 def test_verify_of_a_sound_table(run, orders) -> None:

@@ -59,7 +59,7 @@ def print_finding(
 
 
 #: The maximum number of commits that are searched for the protocol at once.
-_MAX_COMMITS = 1000
+_MAX_COMMITS = 1024
 
 
 @verb
@@ -120,23 +120,28 @@ def _obstacles(table: Table, version: int | None) -> Iterator[dict[str, Any]]:
 def _protocol_of(table: Table, error: UnsupportedFeatureError) -> Protocol | None:
     """Return the newest protocol in the commits up to the version that an error names."""
     from deltareplay import Protocol
-    from deltareplay.exceptions import DeltaReplayError
+    from deltareplay.exceptions import DeltaReplayError, VersionNotFoundError
 
-    end, step = error.version, 10
-    while end is not None and end >= 0 and step <= _MAX_COMMITS:
+    end, step, is_complete = error.version, 16, True
+    while end is not None and end >= 0 and 0 < step <= _MAX_COMMITS:
         start = max(0, end - step + 1)
         try:
             actions = list(records(table.actions(start, end)))
+        except VersionNotFoundError:
+            is_complete = False  # log cleanup deleted the first ones: fewer than `step` are left
         except DeltaReplayError:
-            return None  # deleted by log cleanup
-        for protocol in (row["protocol"] for row in reversed(actions) if row["protocol"]):
-            return Protocol(
-                protocol["minReaderVersion"],
-                protocol["minWriterVersion"],
-                protocol["readerFeatures"],
-                protocol["writerFeatures"],
-            )
-        end, step = start - 1, step * 10
+            return None
+        else:
+            for protocol in (row["protocol"] for row in reversed(actions) if row["protocol"]):
+                return Protocol(
+                    protocol["minReaderVersion"],
+                    protocol["minWriterVersion"],
+                    protocol["readerFeatures"],
+                    protocol["writerFeatures"],
+                )
+            end = start - 1
+        # after a failure, the halves of `step` add up to all that are left
+        step = step * 8 if is_complete else step // 2
     return None
 
 
