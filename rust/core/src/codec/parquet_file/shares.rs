@@ -39,7 +39,7 @@ pub(super) fn measured(
             page = pages.get_next_page().ok()??;
         }
         let page = DataPage::new(&page, column.column_descr())?;
-        shares.levels(RleRuns::new(page.repetition, levels), size);
+        shares.levels(RleRuns::new(page.repetition, levels), page.values, size);
     }
     Some(shares.finish())
 }
@@ -64,15 +64,22 @@ impl SharesBuilder {
         self.open.bytes = self.open.bytes.saturating_add(bytes);
     }
 
-    /// Adds rows; a level of 0 begins a row, and each value takes `each` bytes.
-    fn levels(&mut self, runs: RleRuns<'_>, each: u64) {
+    /// Adds the rows of the first `values` levels, without the padding after them; a level of 0 begins a row,
+    /// and each value takes `each` bytes.
+    fn levels(&mut self, runs: RleRuns<'_>, values: u64, each: u64) {
+        let mut left = values;
         for (count, level) in runs {
+            let count = count.min(left);
             let bytes = count.saturating_mul(each);
-            match (level, count) {
-                (0, 1) => self.add(1, each),
-                (0, _) => self.add(count, bytes),
+            if level == 0 {
+                self.add(count, bytes);
+            } else {
                 // continues the previous row
-                _ => self.open.bytes = self.open.bytes.saturating_add(bytes),
+                self.open.bytes = self.open.bytes.saturating_add(bytes);
+            }
+            left -= count;
+            if left == 0 {
+                break;
             }
         }
     }

@@ -35,9 +35,17 @@ fn long_and_short_rows_are_in_different_shares() {
     let mut measured = SharesBuilder::default();
     // a row of 1 + 2^20 values, then 1,000 rows of one
     let levels = [2, 0, 0x80, 0x80, 0x80, 1, 1, 0xD0, 0x0F, 0];
-    measured.levels(RleRuns::new(&levels, 1), 8);
+    measured.levels(RleRuns::new(&levels, 1), 1 + (1 << 20) + 1_000, 8);
     let actual = measured.finish();
     assert_eq!(actual, shares(&[(1, 8 + (8 << 20)), (1_000, 8_000)]));
+}
+
+#[test]
+fn padding_of_levels_is_no_rows() {
+    let mut measured = SharesBuilder::default();
+    // a group of eight bits, of which three are levels: a row of two values, and one of one
+    measured.levels(RleRuns::new(&[3, 0b0000_0010], 1), 3, 8);
+    assert_eq!(measured.finish(), shares(&[(2, 24)]));
 }
 
 #[test]
