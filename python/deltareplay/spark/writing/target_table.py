@@ -39,14 +39,14 @@ class TargetTable:
 
     Attributes:
         version: The version that the write starts from; None for a table that the write creates.
-        adds_columns: Whether the write adds columns, or replaces them.
+        changes_metadata: Whether the write adds, widens or replaces columns.
     """
 
     table: Table
     version: int | None
     metadata: Metadata
     protocol: Protocol
-    adds_columns: bool = False
+    changes_metadata: bool = False
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> TargetTable:
@@ -92,7 +92,7 @@ class TargetTable:
 
     def _with_metadata(self, metadata: Metadata) -> TargetTable:
         protocol = self.protocol.upgrade_for(metadata)
-        changed = replace(self, metadata=metadata, protocol=protocol, adds_columns=True)
+        changed = replace(self, metadata=metadata, protocol=protocol, changes_metadata=True)
         changed.refuse_void()
         return changed
 
@@ -241,7 +241,7 @@ class TargetTable:
         parameters: Mapping[str, Any],
         user_metadata: str | None,
     ) -> Transaction:
-        """Begin a transaction that also creates the table or adds columns, if needed.
+        """Begin a transaction that also creates the table or changes its columns, if needed.
 
         Args:
             snapshot: The version that the write starts from; None for a new table.
@@ -258,7 +258,7 @@ class TargetTable:
             transaction = self.table.transaction(
                 operation, parameters=parameters, user_metadata=user_metadata, snapshot=snapshot
             )
-        if snapshot is None or self.adds_columns:
+        if snapshot is None or self.changes_metadata:
             transaction.set_metadata(self.metadata)
         if snapshot is None:
             transaction.set_protocol(self.protocol)

@@ -170,7 +170,7 @@ class MergeExecution:
             self._check_counts(metrics)
             self.transaction.set_metrics(metrics)
         changes_rows = matches.modified or rewrite.metrics["output_rows"]
-        if not changes_rows and not target.adds_columns and not self.statement.is_idempotent:
+        if not changes_rows and not target.changes_metadata and not self.statement.is_idempotent:
             rewrite.discard()
             self.transaction.abort()
             return Written(None, metrics)
