@@ -99,7 +99,8 @@ class Assignments:
 
         Args:
             rows: The rows from which the values are computed.
-            fields: The columns in data files. Nulls for void columns and fields are left out.
+            fields: The columns that are not void, without void fields: nulls for those are left
+                out.
             partial: Whether struct values may lack fields.
             evolve: The option or clause that lets the statement evolve the schema, if any.
 

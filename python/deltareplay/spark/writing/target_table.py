@@ -135,7 +135,7 @@ class TargetTable:
 
     @property
     def written_fields(self) -> list[Field]:
-        """The columns that are in data files, without void fields."""
+        """The columns that have values: those that are not void, without void fields."""
         return [field for field in map(_without_void, self.fields) if field is not None]
 
     @property
@@ -145,7 +145,7 @@ class TargetTable:
 
     @property
     def written_names(self) -> list[str]:
-        """The names of the columns that are in data files."""
+        """The names of the columns that are not void."""
         return [field.name for field in self.written_fields]
 
     @property

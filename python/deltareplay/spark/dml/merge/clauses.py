@@ -134,7 +134,7 @@ class JoinedColumns:
     Attributes:
         target_alias: The alias of the table.
         all_fields: The columns of the table after the merge, including void ones.
-        written_fields: Those that are in data files.
+        written_fields: Those that are not void, without void fields.
         target: The columns of the table before the merge, and the names of their copies.
         source_alias: The alias of the source; None if its columns have several aliases.
         source: The columns of the source, and the names of their copies.
