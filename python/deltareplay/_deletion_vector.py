@@ -132,7 +132,7 @@ class DeletionVector:
         ... })
         DeletionVector(2 rows from 0 to 1)
         """
-        fields = [descriptor.get(name) for name in _INLINE_FIELDS]
+        fields: list[Any] = [descriptor.get(name) for name in _INLINE_FIELDS]
         if None in fields:
             message = f"the descriptor lacks the field {_INLINE_FIELDS[fields.index(None)]}"
             raise CorruptTableError(message, code="dv.descriptor")

@@ -316,9 +316,10 @@ def _is_restored(row: dict[str, Any]) -> bool:
         return int(row["after"]) > int(row["before"])
     if row["what"] in ("reader feature", "writer feature"):
         return row["before"] is None
+    name: str = row["name"]
     if row["what"] == "domain":
-        return row["name"] == "delta.clustering"
-    return row["name"] not in _KEPT_PROPERTIES
+        return name == "delta.clustering"
+    return name not in _KEPT_PROPERTIES
 
 
 def _print_plan(console: Console, facts: dict[str, Any], command: str) -> None:
