@@ -304,49 +304,6 @@ def test_constraints_that_cannot_be_evaluated_are_refused(tmp_path: Path) -> Non
     assert files_below(tmp_path / "t") == []
 
 
-def test_char_is_padded_and_longer_text_is_refused(tmp_path: Path) -> None:
-    kinds = {"c": "char(3)", "v": "varchar(3)"}
-    fields = [
-        pa.field(name, pa.string(), metadata={"__CHAR_VARCHAR_TYPE_STRING": kind})
-        for name, kind in kinds.items()
-    ]
-    table = dr.create_table(tmp_path / "t", pa.schema(fields))
-    table.append([{"c": "a", "v": "ab"}, {"c": "äöü", "v": "äöü"}, {"c": None, "v": "ab "}])
-    result = pa.table(table.snapshot()).to_pylist()
-    expected = [{"c": "a  ", "v": "ab"}, {"c": "äöü", "v": "äöü"}, {"c": None, "v": "ab "}]
-    assert result == expected
-    # spaces count, too, as in delta-spark
-    for name, too_long in [("v", "abcd"), ("v", "ab    "), ("c", "abc ")]:
-        with pytest.raises(dr.InvalidArgumentError, match=rf"{name}.*char\(3\)") as caught:
-            table.append([{name: too_long}])
-        assert caught.value.code == "rows.length"
-
-
-def test_char_of_more_than_4096_characters_is_not_padded(tmp_path: Path) -> None:
-    lengths = {"padded": 4096, "longer": 4097, "endless": 10**15}
-    fields = [
-        pa.field(name, pa.string(), metadata={"__CHAR_VARCHAR_TYPE_STRING": f"char({length})"})
-        for name, length in lengths.items()
-    ]
-    table = dr.create_table(tmp_path / "t", pa.schema(fields))
-    table.append([dict.fromkeys(lengths, "a")])
-    [row] = pa.table(table.snapshot()).to_pylist()
-    assert {name: len(text) for name, text in row.items()} == {
-        "padded": 4096,
-        "longer": 1,
-        "endless": 1,
-    }
-
-
-@pytest.mark.parametrize("kind", ["array<char(3)>", "map<varchar(2),int>"])
-def test_nested_char_types_are_not_supported(kind: str, tmp_path: Path) -> None:
-    field = pa.field("s", pa.string(), metadata={"__CHAR_VARCHAR_TYPE_STRING": kind})
-    table = dr.create_table(tmp_path / "t", pa.schema([field]))
-    with pytest.raises(dr.UnsupportedFeatureError) as caught:
-        table.append([{"s": "a"}])
-    assert caught.value.code == "rows.expression"
-
-
 def test_void_fields_cannot_be_written(tmp_path: Path) -> None:
     schema = pa.schema([("id", pa.int64()), ("st", pa.struct([("x", pa.null())]))])
     table = dr.create_table(tmp_path / "t", schema)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
 import pytest
 from spark.support.comparison import compare_statements, create_table
+from spark.test_write import raises
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
@@ -82,3 +84,39 @@ def test_refuses_a_limit_that_no_metadata_can_hold(spark: Any, tmp_path: Path, b
         with pytest.raises(dr.UnsupportedFeatureError) as caught:
             dr_spark.sql(spark, f"ALTER TABLE delta.`{base}` {form}")
         assert caught.value.code == "sql.alter"
+
+
+def test_char_and_identity_columns(spark: Any, tmp_path: Path) -> None:
+    path = tmp_path / "table"
+    spark.sql(
+        f"CREATE TABLE delta.`{path}` (id BIGINT GENERATED ALWAYS AS IDENTITY, c CHAR(4), "
+        "v VARCHAR(3), n INT) USING delta"
+    )
+    spark.sql(f"INSERT INTO delta.`{path}` (c, v, n) VALUES ('a', 'b', 1), ('c', 'd', 2)")
+    before = {row.n: row.id for row in spark.read.format("delta").load(str(path)).collect()}
+    assert dr_spark.update(spark, path, "n = 1", {"c": "'xy'", "n": "3"}).version == 2
+    result = dr.Table(path).snapshot().scan(columns=["id", "c", "n"], filter="n = 3").to_arrow()
+    assert result.to_pylist() == [{"id": before[1], "c": "xy  ", "n": 3}]
+    raises("write.constraint", lambda: dr_spark.update(spark, path, None, {"c": "'longer'"}))
+    raises("write.constraint", lambda: dr_spark.update(spark, path, None, {"v": "'long'"}))
+    raises("write.identity", lambda: dr_spark.update(spark, path, None, {"id": "1"}))
+    other = spark.sql("SELECT id + 2 AS n, 'new' AS c FROM range(0, 40, 1, 4)").alias("s")
+    merge = dr_spark.merge(spark, path, other, "target.n = s.n")
+    merge = merge.when_matched_update({"v": "'up'"})
+    merge = merge.when_not_matched_insert({"n": "s.n"}, "s.n % 2 = 0")
+    assert merge.when_not_matched_insert({"n": "s.n"}).execute().version == 3
+    dr_spark.write(spark.range(100, 130, 1, 3).selectExpr("CAST(id AS INT) AS n", "'w' AS c"), path)
+    # delta-spark continues from there
+    spark.sql(f"INSERT INTO delta.`{path}` (c, v, n) VALUES ('z', 'z', 1000)")
+    rows = spark.read.format("delta").load(str(path)).collect()
+    ids = {row.n: row.id for row in rows}
+    assert {ids[2], ids[3]} == {*before.values()}  # existing rows keep theirs
+    assert len(ids) == len(rows) == len({*ids.values()}) == 2 + 38 + 30 + 1
+    groups = [[ids[2], ids[3]], [ids[n] for n in range(4, 42)]]
+    groups += [[ids[n] for n in range(100, 130)], [ids[1000]]]
+    for lower, upper in itertools.pairwise(groups):
+        assert max(lower) < min(upper)
+    # a write without values does not change the high-water mark
+    schema = dr.Table(path).snapshot().metadata.schema_string
+    dr_spark.delete(spark, path, "n = 1000")
+    assert dr.Table(path).snapshot().metadata.schema_string == schema

@@ -301,7 +301,7 @@ pub(super) fn compacted(
     Ok(())
 }
 
-/// What remains of the actions in log files.
+/// The actions in log files that are still in effect.
 #[derive(Default)]
 struct Reconciled {
     adds: KeySet,

@@ -235,7 +235,7 @@ fn redirect_within_origin(attempt: Attempt<'_>) -> reqwest::redirect::Action {
 }
 
 tokio::task_local! {
-    /// Whether a request of the current write failed and may have been executed all the same.
+    /// True once a request of the current write has failed that may have been executed all the same.
     static MAY_BE_EXECUTED: Cell<bool>;
 }
 
