@@ -328,6 +328,11 @@ def test_a_clustered_table_is_clustered(tmp_path: Path) -> None:
     assert len(rows_of(table)) == len(before) + 1
     raises("optimize.clustered", lambda: table.optimize(z_order_by=["id"]))
     raises("optimize.clustered", lambda: table.optimize("x = 1"))
+    error = raises("optimize.full", lambda: table.optimize(purge=True, full=True))
+    assert "omit full" in str(error)
+    table.cluster_by([])  # the feature stays
+    raises("optimize.clustered", lambda: table.optimize(z_order_by=["id"]))
+    raises("optimize.full", lambda: table.optimize(full=True))
 
 
 def test_arguments_are_checked_before_anything_is_written(tmp_path: Path) -> None:

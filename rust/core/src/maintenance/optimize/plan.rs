@@ -176,8 +176,8 @@ fn check(request: &Request, clustered: Option<&[Vec<String>]>) -> Result<()> {
             return refused("optimize.clustered", message);
         }
         if !request.z_order_by.is_empty() {
-            let message =
-                "the table is clustered, so its clustering columns order the rows: omit z_order_by";
+            let message = "only clustering columns order the rows of a table with the feature clustering: omit \
+                z_order_by";
             return refused("optimize.clustered", message);
         }
     }
@@ -185,8 +185,12 @@ fn check(request: &Request, clustered: Option<&[Vec<String>]>) -> Result<()> {
         let message = "a purge keeps the order of rows: omit z_order_by";
         return refused("optimize.purge", message);
     }
-    if request.full && (request.purge || clustered.is_none_or(<[_]>::is_empty)) {
-        let message = "full clusters all files of a table with clustering columns: omit it, or set the columns";
+    if request.full && request.purge {
+        let message = "a purge keeps the order of rows: omit full";
+        return refused("optimize.full", message);
+    }
+    if request.full && clustered.is_none_or(<[_]>::is_empty) {
+        let message = "full needs clustering columns, which the table does not have: omit it, or set the columns";
         return refused("optimize.full", message);
     }
     Ok(())
