@@ -29,8 +29,9 @@ class Changes(Frames, NotebookCard):
     ``update_postimage`` or ``delete``), ``_commit_version`` (int64) and ``_commit_timestamp``
     (timestamp in microseconds, UTC).
 
-    Full changes come in the order of the commits; within a commit, removed rows come before added
-    rows. Net changes have no order.
+    Full changes come in the order of the commits. Within a commit, the rows of change data files
+    come as in the files; otherwise removed rows come before added rows, in each part if rows are
+    compared in parts. Net changes have no order.
 
     >>> changes = rows.changes(0)
     >>> changes.to_arrow().select(["id", "_change_type", "_commit_version"]).to_pylist()[3]

@@ -120,8 +120,9 @@ impl Changes {
         self.range.versions
     }
 
-    /// Returns the rows: commits in order, removed rows of a commit before its added rows. Net changes are
-    /// in the order of the files that contain them.
+    /// Returns the rows: commits in order. Within a commit, the rows of change data files are in the order of the
+    /// files; otherwise removed rows come before added rows, in each share if rows are compared in shares. Net
+    /// changes are in the order of the files that contain them.
     ///
     /// # Errors
     ///

@@ -278,7 +278,7 @@ impl OutcomeReader<'_> {
         let max_rows = self.rows.max_rows();
         let mut error_of_row = None;
         let mut full = false;
-        // removed rows of a commit come before its added rows
+        // added rows are held back: change data files may have them before removed rows of the same commit
         let mut added: Vec<IdentifiedRow> = Vec::new();
         let mut current = NONE;
         let mut visit = |row: IdentifiedRow| {
