@@ -110,8 +110,9 @@ class Changes(Frames, NotebookCard):
         """Stream the changed rows, with bounded memory.
 
         Commits and files are read on demand. To compare rows, hashes of the removed rows are kept
-        in memory (about 64 bytes per row, 100 for net changes, 32 for each run of row ids). More
-        than four million rows are compared in parts, each of which reads the hashes again.
+        in memory, for net changes those of all changed rows (about 100 bytes per row, 32 for each
+        run of row ids). More than ``most_rows`` rows are compared in parts, each of which reads
+        the hashes again.
 
         Raises:
             DeltaReplayError: As ``to_arrow``; also raised while reading.
