@@ -1,4 +1,4 @@
-//! The assignments of `UPDATE SET *` and `INSERT *`, and columns that a merge adds to the table.
+//! The assignments of `UPDATE SET *`, and columns that a merge adds to the table.
 
 use arrow_schema::{Fields, Schema};
 
@@ -96,8 +96,8 @@ fn selected(
     StructType::new(selection)
 }
 
-/// Returns the assignments of `SET *` or `INSERT *`: each column of the table that the source has, or must
-/// have. `partial`: columns that the source lacks stay unchanged.
+/// Returns the assignments of `SET *`: each column of the table that the source has, or must have. `partial`:
+/// columns that the source lacks stay unchanged.
 pub(super) fn all_columns(
     table: &StructType,
     source: &Fields,
