@@ -248,6 +248,20 @@ def test_lost_responses_neither_lose_nor_duplicate_rows(
     assert sorted(rows) == list(range(2 * FAULTY_COMMITS)), "no row is lost or duplicated"
 
 
+@pytest.mark.parametrize("store", ["hdfs"], indirect=True)
+def test_copies_on_hdfs_appear_as_a_whole(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are written under another name, then renamed; one response to that is lost."""
+    table = create(store, "copied")
+    for number in range(4):
+        table.append({"id": [number]})
+    lost = {"files": hdfs_proxy.DATA_FILES, "faults": ("lost",)}
+    with behind_proxy(store, "copied", monkeypatch, **lost) as (faulty, counts):
+        clone = faulty.clone(f"{faulty.uri}-clone", shallow=False)
+        rows = clone.snapshot().scan().to_arrow()["id"].to_pylist()
+    assert sorted(rows) == list(range(4))
+    assert dict(counts) == {"lost": 1}
+
+
 def test_a_put_executed_after_giving_up_was_reported_as_unknown(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

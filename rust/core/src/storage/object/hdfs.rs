@@ -13,9 +13,9 @@ use hdfs_native::HdfsError;
 use hdfs_native_object_store::{HdfsObjectStore, HdfsObjectStoreBuilder};
 use object_store::path::Path;
 use object_store::{
-    CopyOptions, Error, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload,
-    ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutMultipartOptions, PutOptions, PutPayload,
-    PutResult, RenameOptions, RenameTargetMode, Result, RetryConfig,
+    CopyMode, CopyOptions, Error, GetOptions, GetResult, GetResultPayload, ListResult,
+    MultipartUpload, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutMultipartOptions,
+    PutOptions, PutPayload, PutResult, RenameOptions, RenameTargetMode, Result, RetryConfig,
 };
 use uuid::Uuid;
 
@@ -67,22 +67,32 @@ impl Hdfs {
 
     /// Creates a file by renaming a temporary one, which fails if the target exists.
     async fn put_if_absent(&self, location: &Path, payload: PutPayload) -> Result<PutResult> {
-        let whole = location.as_ref();
-        let (directory, name) = whole.rsplit_once('/').unwrap_or(("", whole));
-        let temporary = Path::parse(format!("{directory}/.{name}.{}.tmp", Uuid::new_v4()))?;
+        let temporary = temporary_path(location)?;
         let put = self.overwrite(&temporary, payload).await?;
+        self.rename_temporary(&temporary, location, RenameTargetMode::Create)
+            .await?;
+        Ok(put)
+    }
+
+    /// Renames a temporary file, with retries; deletes it if the name node refuses.
+    async fn rename_temporary(
+        &self,
+        temporary: &Path,
+        location: &Path,
+        mode: RenameTargetMode,
+    ) -> Result<()> {
         let mut tries = Retries::new(&self.retries);
         loop {
-            let absent = RenameOptions::new().with_target_mode(RenameTargetMode::Create);
-            let rename = self.client.rename_opts(&temporary, location, absent);
+            let options = RenameOptions::new().with_target_mode(mode);
+            let rename = self.client.rename_opts(temporary, location, options);
             match with_timeout(self.timeout, rename).await {
-                Ok(()) => return Ok(put),
+                Ok(()) => return Ok(()),
                 // no other client knows the temporary name: the response to an earlier rename was lost
                 Err(cause)
                     if tries.count > 0
                         && exception_name(&cause) == Some("FileNotFoundException") =>
                 {
-                    return Ok(put);
+                    return Ok(());
                 }
                 Err(cause) if is_disconnect(&cause) => {
                     if !tries.wait().await {
@@ -93,12 +103,17 @@ impl Hdfs {
                     if tries.count > 0 {
                         record_doubt(); // an earlier rename may have been executed
                     }
-                    let delete = self.client.delete(&temporary);
-                    let _the_first_error_counts = with_timeout(self.timeout, delete).await;
+                    self.delete_temporary(temporary).await;
                     return Err(cause);
                 }
             }
         }
+    }
+
+    /// Deletes a temporary file after an error, which counts more than that of the deletion.
+    async fn delete_temporary(&self, temporary: &Path) {
+        let delete = self.client.delete(temporary);
+        let _the_first_error_counts = with_timeout(self.timeout, delete).await;
     }
 
     /// Writes a file, with retries. The client does not retry writes, since not all can be repeated; this one
@@ -217,13 +232,46 @@ impl ObjectStore for Hdfs {
         with_timeout(timeout, self.client.list_with_delimiter(prefix)).await
     }
 
+    /// Copies to a temporary file first: the client writes the copy under the name that it is given, where an
+    /// incomplete one would count as the copy.
     async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
-        with_timeout(self.timeout, self.client.copy_opts(from, to, options)).await
+        let mode = match options.mode {
+            CopyMode::Create => RenameTargetMode::Create,
+            CopyMode::Overwrite => RenameTargetMode::Overwrite,
+        };
+        if mode == RenameTargetMode::Create
+            && with_timeout(self.timeout, self.client.head(to))
+                .await
+                .is_ok()
+        {
+            return Err(Error::AlreadyExists {
+                path: to.to_string(),
+                source: "the target of the copy exists".into(),
+            });
+        }
+        let size = with_timeout(self.timeout, self.client.head(from))
+            .await?
+            .size;
+        let temporary = temporary_path(to)?;
+        let copy = self.client.copy(from, &temporary);
+        if let Err(cause) = with_timeout(self.timeout_of(size), copy).await {
+            self.delete_temporary(&temporary).await;
+            return Err(cause);
+        }
+        self.rename_temporary(&temporary, to, mode).await
     }
 
     async fn rename_opts(&self, from: &Path, to: &Path, options: RenameOptions) -> Result<()> {
         with_timeout(self.timeout, self.client.rename_opts(from, to, options)).await
     }
+}
+
+/// Returns a path next to the file that no other client uses.
+fn temporary_path(location: &Path) -> Result<Path> {
+    let whole = location.as_ref();
+    let (directory, name) = whole.rsplit_once('/').unwrap_or(("", whole));
+    let temporary = format!("{directory}/.{name}.{}.tmp", Uuid::new_v4());
+    Ok(Path::parse(temporary)?)
 }
 
 /// Waits for a response no longer than the timeout; the client itself has none.
