@@ -84,6 +84,13 @@ fn rank(number: &DataType) -> Option<u8> {
     })
 }
 
+fn has_fractions(number: &DataType) -> bool {
+    match number {
+        DataType::Decimal128(_, scale) => *scale > 0,
+        other => other.is_floating(),
+    }
+}
+
 /// Returns the type of [`common_type`], or an error.
 ///
 /// # Errors
@@ -219,6 +226,11 @@ impl Arithmetic {
                 return Err(unsupported("the division of decimals: cast them to DOUBLE"));
             }
             (Self::Divide, _) => DataType::Float64,
+            // cutting the fraction off the left side does not change the quotient, off the right side it does
+            (Self::IntegerDivide, _) if has_fractions(right) => {
+                let what = format!("DIV by values of the type {}", sql_name(right));
+                return Err(unsupported(&what));
+            }
             (Self::IntegerDivide, _) => DataType::Int64,
             (_, common) => common,
         })
