@@ -198,9 +198,7 @@ impl Arithmetic {
             BinaryOperator::Minus => Self::Subtract,
             BinaryOperator::Multiply => Self::Multiply,
             BinaryOperator::Divide => Self::Divide,
-            BinaryOperator::MyIntegerDivide | BinaryOperator::DuckIntegerDivide => {
-                Self::IntegerDivide
-            }
+            BinaryOperator::MyIntegerDivide => Self::IntegerDivide,
             BinaryOperator::Modulo => Self::Modulo,
             other => return Err(unsupported(&format!("the operator {other}"))),
         })
