@@ -433,6 +433,7 @@ def test_too_many_partitions_are_grouped_by_fewer_columns(
     assert rows[0][:2] == ["a", "Files"]
     assert [row[:2] for row in sorted(rows[1:])] == [["a0", "10"], ["a1", "10"], ["a2", "10"]]
     assert "too many partitions" in " ".join(page.text)
+    assert ">\u00a05" in page.text
 
 
 @pytest.mark.parametrize(("number", "others"), [(60, None), (61, "2 others")])

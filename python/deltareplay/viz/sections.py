@@ -9,6 +9,7 @@ from datetime import datetime
 from deltareplay._protocol.schema import Struct
 from deltareplay._support import units
 from deltareplay.exceptions import DeltaReplayError
+from deltareplay.viz import live_files
 from deltareplay.viz.advice import advice, command, commit_range, shell_command
 from deltareplay.viz.charts import (
     Axes,
@@ -21,7 +22,6 @@ from deltareplay.viz.charts import (
     sparkline,
 )
 from deltareplay.viz.facts import MAX_COMMITS, MAX_VERIFIED, Commit, Facts
-from deltareplay.viz.live_files import WIDTHS
 from deltareplay.viz.markup import Cell, Content, Html, Row, chart_numbers, clip, join, table, tag
 
 #: Columns of a chart over time.
@@ -82,11 +82,11 @@ def header(facts: Facts) -> Html:
         else f"{units.plural(files.without_rows, 'file')} without a row count"
     )
     average = files.size_in_bytes / files.num_files if files.num_files else 0
-    partitions = (
-        units.count(files.partitions.num_rows)
-        if files.levels and files.partitions is not None
-        else "0"
-    )
+    partitions = "0"
+    if files.levels < len(snapshot.partition_columns):
+        partitions = f">{units.SPACE}{units.count(live_files.MAX_PARTITIONS)}"
+    elif files.levels and files.partitions is not None:
+        partitions = units.count(files.partitions.num_rows)
     partition_columns = ", ".join(snapshot.partition_columns) or "not partitioned"
     timestamp = facts.timestamp
     age = units.ago(timestamp, facts.now) if timestamp else "at an unknown time"
@@ -295,7 +295,9 @@ class _Timeline:
     def __init__(self, commits: Sequence[Commit]) -> None:
         times = [units.milliseconds(commit.timestamp) for commit in commits]
         times = [min(max(time, units.FIRST_TIME), units.LAST_TIME) for time in times]
-        self.width = next(w for w in WIDTHS if max(times) // w - min(times) // w < MAX_BARS)
+        self.width = next(
+            w for w in live_files.WIDTHS if max(times) // w - min(times) // w < MAX_BARS
+        )
         self.first = min(times) // self.width
         self.num_buckets = max(times) // self.width - self.first + 1
         self.groups: list[list[Commit]] = [[] for _ in range(self.num_buckets)]
