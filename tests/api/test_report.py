@@ -362,6 +362,22 @@ def test_orphans_are_listed_on_request(shop: logs.LogBuilder, tmp_path: Path) ->
     assert "1 file of 4 KiB" in ascii_spaces(" ".join(page.text))
 
 
+def test_a_finding_that_is_no_fault_leaves_the_table_sound(
+    log: logs.LogBuilder, tmp_path: Path
+) -> None:
+    log.create(logs.schema(id="long"))
+    sidecars = Path(log.uri) / "_delta_log" / "_sidecars"
+    sidecars.mkdir()
+    (sidecars / "stranger.parquet").write_bytes(b"x")
+    _, page = write_report(dr.Table(log.uri), tmp_path)
+
+    assert [row[:2] for row in page.tables["1 finding, worst first"].rows[1:]] == [
+        ["info", "sidecar.orphan"]
+    ]
+    assert "Sound" in page.text
+    assert "the log was replayed without errors and warnings" in page.text
+
+
 def test_an_older_version_can_be_shown(shop: logs.LogBuilder, tmp_path: Path) -> None:
     _, page = write_report(dr.Table(shop.uri), tmp_path, version=1)
 

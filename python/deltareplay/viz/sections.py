@@ -127,7 +127,7 @@ def _health(facts: Facts) -> tuple[str, str, str]:
         return f"{least}{units.plural(kinds['error'], 'error')}", "see the findings", "bad"
     if kinds["warning"]:
         return f"{least}{units.plural(kinds['warning'], 'warning')}", "see the findings", "warn"
-    return "Sound", "the log was replayed without findings", "good"
+    return "Sound", "the log was replayed without errors and warnings", "good"
 
 
 def table_content(facts: Facts) -> list[Content]:
