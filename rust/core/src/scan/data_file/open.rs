@@ -49,7 +49,7 @@ pub struct OpenFile {
     bounds_sources: Vec<(BoundColumn, BoundsSource)>,
     /// The row groups in which the filter may match a row.
     matching_groups: BooleanBuffer,
-    /// The position of the first row of each row group.
+    /// The position of the first row of each row group, and the number of all rows.
     first_rows: Vec<u64>,
 }
 
