@@ -113,6 +113,7 @@ def replace_matching(
         on = views.substitute(matching.on)
         written = matching.convert(source.frame)
         identity_columns.refuse_assigned(written, target)
+        # refuses rows that do not fit before a copy of them is stored
         table_rows(written, target)
         empty = statement.empty(alias)
 
