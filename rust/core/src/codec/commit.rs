@@ -328,7 +328,7 @@ fn file_action(
     if actions.builder.text_bytes() > MAX_BATCH_TEXT {
         return Err(JsonError {
             offset: cursor.offset(),
-            what: "one commit holds more than 1 GiB of text",
+            what: "one file holds more than 1 GiB of text",
         });
     }
     actions.builder.append(&raw)?;
