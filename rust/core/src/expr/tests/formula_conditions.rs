@@ -83,13 +83,21 @@ fn evaluation_fails_for_values_that_cannot_be_computed() {
 
 #[test]
 fn parse_sql_rejects_functions_of_the_current_time() {
-    for text in [
-        "n > current_date()",
-        "now() > id",
-        "year(current_timestamp()) = n",
+    for (text, function) in [
+        ("n > current_date()", "CURRENT_DATE"),
+        ("day > date_sub(Current_Date, 7)", "CURRENT_DATE"),
+        ("now() > id", "NOW"),
+        ("id + now > now()", "NOW"),
+        ("year(current_timestamp()) = n", "CURRENT_TIMESTAMP"),
     ] {
         let error = Predicate::parse_sql(text).unwrap_err();
         assert_eq!(error.code(), "filter.unsupported", "{text}");
+        let named = format!("the function {function} (");
+        assert!(error.to_string().contains(&named), "{error}");
+    }
+    // columns
+    for text in ["now % 2 = 0", "id + curdate > 1"] {
+        assert_eq!(sql(text).to_string(), text);
     }
 }
 

@@ -8,6 +8,7 @@ use sqlparser::tokenizer::Token;
 
 use super::CurrentTime;
 use super::simple::Simplifier;
+use super::timestamp::current_time_function;
 use super::tokens::{ParseError, Tokens, is_word};
 use crate::error::Result;
 use crate::expr::node::formula::Formula;
@@ -208,7 +209,6 @@ impl<'a> ConditionParser<'a> {
     /// Builds a condition that must be evaluated for each row.
     fn formula(&mut self, root: sqlparser::ast::Expr, range: Range<usize>) -> Parsed<Expr> {
         const QUERIES: [&str; 2] = ["SELECT", "EXISTS"];
-        const CURRENT_TIME: [&str; 4] = ["NOW", "CURDATE", "CURRENT_DATE", "CURRENT_TIMESTAMP"];
         let start = self.tokens.location_of(range.start);
         let refused = |what: &str| Err(ParseError::Unsupported(start, what.to_owned()));
         match self.tokens.find_word(range.clone(), &QUERIES) {
@@ -217,7 +217,7 @@ impl<'a> ConditionParser<'a> {
             None => {}
         }
         if self.current_time == CurrentTime::Refused
-            && let Some(word) = self.tokens.find_word(range.clone(), &CURRENT_TIME)
+            && let Some(word) = current_time_function(&self.tokens, range.clone())
         {
             return refused(&format!(
                 "the function {word} (fix the current time with deltareplay.filter_at)"

@@ -1,6 +1,7 @@
-//! Replaces the functions of the current time in a filter by literals.
+//! Finds the functions of the current time in a filter, and replaces them by literals.
 
 use std::fmt::Write;
+use std::ops::Range;
 
 use sqlparser::tokenizer::Token;
 
@@ -40,6 +41,15 @@ fn freeze_current_time(tokens: &Tokens<'_>, timestamp: i64) -> String {
     }
     written.push_str(tokens.text_of(from..index).unwrap_or_default());
     written
+}
+
+/// Returns the first function of the current time in a range of tokens, in upper case.
+pub(super) fn current_time_function(
+    tokens: &Tokens<'_>,
+    mut range: Range<usize>,
+) -> Option<String> {
+    let index = range.find(|index| current_time_literal(tokens, *index, 0).is_some())?;
+    Some(tokens.get(index).to_string().to_uppercase())
 }
 
 /// Returns the literal for a function of the current time whose call begins at this token, and the index of
