@@ -90,6 +90,22 @@ def test_the_position_of_an_alias(text: str, marked: str | None) -> None:
     assert (None if index is None else f"{text[:index]}!{text[index:]}") == marked
 
 
+# queries, and whether _metadata may be added to the columns of their table
+@pytest.mark.parametrize(
+    ("text", "allowed"),
+    [
+        ("SELECT * FROM a", True),
+        ("SELECT * FROM a TABLESAMPLE (5 ROWS) t", True),
+        ("SELECT * FROM a AS t(y, x)", False),
+        ("SELECT * FROM a TABLESAMPLE (5 ROWS) AS t (y, x)", False),
+        ("TABLE a", False),
+    ],
+)
+def test_tables_with_names_of_columns_in_the_alias_lack_metadata(text: str, allowed: bool) -> None:
+    [result] = references(text)
+    assert result.allows_metadata == allowed
+
+
 # queries, and for each table the condition, and whether it may refer to other tables
 @pytest.mark.parametrize(
     ("text", "conditions"),

@@ -450,8 +450,7 @@ def _table(parser: Parser, *, may_have_alias: bool) -> TableReference | None:
     except InvalidArgumentError:  # an expression, which other formats may have there
         return None
     end_index = parser.index
-    while parser.takes("TABLESAMPLE") or parser.takes("REPEATABLE"):
-        parser.skip_parentheses()
+    _skip_sample(parser)
     alias_position = parser.tokens[parser.index - 1].end if may_have_alias else None
     alias = None if names.path_of(name) is not None else name[-1]
     parser.takes("AS")
@@ -472,9 +471,18 @@ def _table(parser: Parser, *, may_have_alias: bool) -> TableReference | None:
     )
 
 
+def _skip_sample(parser: Parser) -> None:
+    """Move past ``TABLESAMPLE``, which may come before an alias."""
+    while parser.takes("TABLESAMPLE") or parser.takes("REPEATABLE"):
+        parser.skip_parentheses()
+
+
 def _has_column_aliases(parser: Parser) -> bool:
     """Return whether an alias with column names follows."""
+    end_index = parser.index
+    _skip_sample(parser)
     index = parser.index + parser.sees("AS")
+    parser.index = end_index
     alias = parser.tokens[index]
     is_alias = alias.kind in ("word", "quoted") and not alias.is_word(*_AFTER_TABLE)
     return is_alias and parser.tokens[index + 1].text == "("
