@@ -135,6 +135,30 @@ def test_delete_writes_the_change_data_feed(mode: str, tmp_path: Path) -> None:
     assert bodies(table, version, "cdc") == []
 
 
+@pytest.mark.parametrize("replaces", [False, True], ids=["delete", "overwrite"])
+def test_the_feed_has_the_deletes_of_files_without_a_row_count(
+    replaces: bool, tmp_path: Path
+) -> None:
+    """Such a file cannot get a deletion vector: its other rows are copied, which is no change."""
+    properties = {**MODES["vectors"], "delta.enableChangeDataFeed": "true"}
+    table = filled(tmp_path / "t", properties, [])
+    file = tmp_path / "t" / "a.parquet"
+    pq.write_table(pa.table({"id": [20, 21], "p": ["a", "b"], "v": [10.0, 10.5]}), file)
+    with table.transaction() as transaction:
+        transaction.add(file.name, size=file.stat().st_size)
+    where = "id IN (3, 20)"
+    rows = [{"id": 20, "p": "a", "v": 10.0}] if replaces else []
+    done = table.overwrite(rows, where=where) if replaces else table.delete(where)
+    assert ids(table) == [0, 1, 2, *range(4, 20), *([20] if replaces else []), 21]
+    version = done.version
+    assert version is not None
+    changes = table.changes(version, version, require_feed=True).to_arrow().to_pylist()
+    inserts = [("insert", row["id"]) for row in rows]
+    result = sorted((row["_change_type"], row["id"]) for row in changes)
+    assert result == [("delete", 3), ("delete", 20), *inserts]
+    assert bodies(table, version, "cdc") != []
+
+
 def test_append_only_tables_refuse_deletes(tmp_path: Path) -> None:
     table = filled(tmp_path / "t", {"delta.appendOnly": "true"}, [])
     before = files_below(tmp_path / "t")

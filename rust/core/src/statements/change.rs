@@ -170,6 +170,19 @@ impl Changer {
         self.change_rows > 0
     }
 
+    /// Writes no change data files if deletion vectors will mark the rows deleted from these files: readers of
+    /// changes derive the deleted rows from the vectors, but not from copies of the other rows.
+    pub fn leave_deletes_to_vectors(&mut self, files: &[AddFile]) {
+        if files.iter().all(|file| self.gets_vector(file)) {
+            self.changes = None;
+        }
+    }
+
+    /// Returns `true` if a deletion vector marks the rows removed from a file: it requires the number of rows.
+    fn gets_vector(&self, file: &AddFile) -> bool {
+        self.uses_vectors && file.num_records().is_some()
+    }
+
     /// Changes the rows of files that satisfy `filter`, or all, as planned by `planner`.
     ///
     /// # Errors
@@ -285,7 +298,7 @@ impl Changer {
             Some(old) => old.union(&removed)?,
             None => removed,
         };
-        if self.uses_vectors && file.num_records().is_some() {
+        if self.gets_vector(&file) {
             self.source.forget(&file.path);
             self.vectors.push((file, all));
             return Ok(());

@@ -29,18 +29,9 @@ impl Table {
             return self.commit_written(transaction, WrittenFiles::new(&self.source));
         }
         transaction.read(condition)?;
-        // with deletion vectors, readers of changes derive the deleted rows from the vectors
-        let change_files = !snapshot.properties().deletion_vectors;
         let (metadata, protocol) = transaction.effective()?;
         let write = write_options(&options);
-        let mut changer = Changer::new(
-            &self.source,
-            &snapshot,
-            metadata,
-            protocol,
-            write,
-            change_files,
-        )?;
+        let mut changer = Changer::new(&self.source, &snapshot, metadata, protocol, write, true)?;
         delete_matching(&mut changer, &snapshot, condition)?;
         if changer.is_empty() && options.txn.is_none() {
             return Ok(no_changes([
@@ -80,6 +71,7 @@ pub(super) fn delete_matching(
     let (to_read, to_remove): (Vec<_>, Vec<_>) = candidates
         .into_iter()
         .partition(|file| not_matching.contains(&file.path));
+    changer.leave_deletes_to_vectors(&to_read);
     changer.change(to_read, Some(&bound), &mut DeleteAll)?;
     to_remove
         .into_iter()

@@ -59,8 +59,7 @@ impl Table {
         let replaces_all = matches!(replaced, Replaced::All);
         set_schema(&mut transaction, &rows, &options, replaces_all)?;
         let (metadata, protocol) = transaction.effective()?;
-        let change_files =
-            matches!(replaced, Replaced::Where(_)) && !snapshot.properties().deletion_vectors;
+        let change_files = matches!(replaced, Replaced::Where(_));
         let write = write_options(&options);
         let mut changer = Changer::new(
             &self.source,
