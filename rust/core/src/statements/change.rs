@@ -64,6 +64,7 @@ pub struct Changer {
     data: DataWriter,
     /// The writer of change data files, if this change needs them.
     changes: Option<RowWriter>,
+    /// The number of rows written to change data files.
     change_rows: u64,
     /// Files to remove without reading their rows.
     unread: Vec<AddFile>,
@@ -212,7 +213,7 @@ impl Changer {
                 }
                 FileRead::Rows(rows) => {
                     split_batch(rows, planner.max_rows(), u64::MAX, &mut |rows| {
-                        let removed = self.change_rows(&rows, &mut *planner)?;
+                        let removed = self.change_batch(&rows, &mut *planner)?;
                         if let Some(changed) = &mut changed {
                             changed.removed.extend(removed);
                         }
@@ -224,8 +225,8 @@ impl Changer {
         changed.map_or(Ok(()), |last| self.remove_rows(last))
     }
 
-    /// Changes rows of one file, and returns the positions of those to remove from it.
-    fn change_rows(
+    /// Changes the rows of a batch, which are of one file; returns the positions of those to remove from it.
+    fn change_batch(
         &mut self,
         rows: &RecordBatch,
         planner: &mut dyn RowPlanner,
@@ -235,9 +236,9 @@ impl Changer {
                 if error.code() == TOO_LARGE && rows.num_rows() > 1 && planner.may_repeat() =>
             {
                 let half = rows.num_rows() / 2;
-                let mut removed = self.change_rows(&rows.slice(0, half), planner)?;
+                let mut removed = self.change_batch(&rows.slice(0, half), planner)?;
                 let rest = rows.slice(half, rows.num_rows() - half);
-                removed.extend(self.change_rows(&rest, planner)?);
+                removed.extend(self.change_batch(&rest, planner)?);
                 return Ok(removed);
             }
             plan => plan?,
@@ -388,7 +389,8 @@ impl Changer {
         changes.write(&all, &mut self.written)
     }
 
-    /// Removes a file whose rows are copied, without those of a vector.
+    /// Removes a file, and copies its rows: now or in [`Changer::flush`]. `without`: the vector of the rows to
+    /// leave out, or [`OWN_VECTOR`].
     pub(crate) fn rewrite(
         &mut self,
         file: AddFile,
@@ -457,7 +459,7 @@ impl Changer {
         data_change: bool,
     ) -> Result<(WrittenFiles, Counts)> {
         let mut unread = std::mem::take(&mut self.unread);
-        if self.change_rows > 0 {
+        if self.has_change_rows() {
             // the change data files of a commit must have all of its changes
             self.change(std::mem::take(&mut unread), None, &mut DeleteAll)?;
         }
