@@ -310,8 +310,8 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    /// Evaluates as [`Self::columnar_value`], but an expression that can fail only on the rows selected by the
-    /// mask. The values of the other rows are arbitrary.
+    /// Evaluates as [`Self::columnar_value`], but only on the rows selected by the mask if the expression can fail.
+    /// The values of the other rows are arbitrary.
     fn columnar_value_on(&mut self, mask: &BooleanArray, node: &Node) -> Result<ColumnarValue> {
         if !node.can_fail() || mask.true_count() == self.rows {
             return self.columnar_value(node);

@@ -195,7 +195,9 @@ fn hours(milliseconds: i64) -> f64 {
 /// library.
 #[derive(Clone, Debug)]
 pub(crate) struct VisibleNames {
+    /// The beginnings of names of partition directories, such as `day=`.
     partitions: Vec<String>,
+    /// True if the directory `metadata` in the table root has Iceberg's metadata, and is hidden, too.
     iceberg: bool,
 }
 
@@ -220,7 +222,8 @@ impl VisibleNames {
         })
     }
 
-    /// Returns `true` if data files may be stored at a path: no part of it is hidden.
+    /// Returns `true` if data files may be stored at a path: no part begins with `_` or `.`, except directories of
+    /// partitions.
     pub(crate) fn holds_data(&self, path: &str) -> bool {
         path.split('/').all(|part| {
             !part.starts_with(['_', '.'])
