@@ -473,5 +473,5 @@ def is_table(
     """
     try:
         return Table(uri, storage_options, catalog=catalog).native.exists()
-    except TableNotFoundError:  # the catalog knows no such name
+    except TableNotFoundError:  # the catalog has no such Delta table
         return False
