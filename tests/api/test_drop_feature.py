@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from support import logs
 from support.writing import actions, bodies
@@ -107,6 +108,20 @@ def test_clustering_columns_of_a_table_without_column_mapping(tmp_path: Path) ->
     table.optimize()
     assert ids(table) == [1, 2, 3]
     assert table.verify().findings == (), str(table.verify())
+
+
+def test_column_mapping_of_nested_columns(tmp_path: Path) -> None:
+    x = pa.struct([("x", pa.int64()), ("many", pa.list_(pa.struct([("y", pa.string())])))])
+    schema = pa.schema([("s", x), ("l", pa.list_(x)), ("m", pa.map_(pa.string(), x))])
+    value = {"x": 1, "many": [{"y": "a"}, None]}
+    rows = [{"s": value, "l": [value, None], "m": [("k", value)]}, {"s": None, "l": [], "m": None}]
+    mapped = {"delta.columnMapping.mode": "name"}
+    table = dr.create_table(tmp_path / "t", schema, properties=mapped)
+    table.append(pa.Table.from_pylist(rows, schema))
+    table.drop_feature("columnMapping")
+    assert table.snapshot().scan().to_arrow().to_pylist() == rows
+    [path] = (tmp_path / "t").glob(table.snapshot().files(["path"])["path"][0].as_py())
+    assert pq.read_table(path).to_pylist() == rows
 
 
 def test_names_that_need_column_mapping_are_refused(tmp_path: Path) -> None:

@@ -188,10 +188,11 @@ def test_options_precede_settings_of_the_session() -> None:
     from_session = write({"deltareplay.session": session})
     assert (from_session.merge_schema, from_session.user_metadata) == (True, "s")
     assert (from_session.txn, from_session.partition_by) == (("s", 1), ("p",))
-    options = {"MERGESCHEMA": "false", "userMetadata": "o", "txnAppId": "o", "partitionBy": "a, b"}
-    own = write({"deltareplay.session": session, **options, "Delta.enableX": "1"})
+    options = {"MERGESCHEMA": "false", "userMetadata": "o", "partitionBy": "a, b"}
+    txn = {"txnAppId": "o", "txnVersion": "2"}
+    own = write({"deltareplay.session": session, **options, **txn, "Delta.enableX": "1"})
     assert (own.merge_schema, own.user_metadata, own.txn_app_id) == (False, "o", "o")
-    assert (own.txn, own.partition_by) == (None, ("a", "b"))
+    assert (own.txn, own.partition_by) == (("o", 2), ("a", "b"))
     assert own.properties == {"Delta.enableX": "1"}
 
 

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, new_null_array};
+use arrow_cast::cast;
 use arrow_schema::{DataType as ArrowType, Field};
 
 use super::columns::columns_mismatch;
@@ -75,7 +76,15 @@ impl DataWriter {
             columns.push(ids.unwrap_or_else(nulls));
             columns.push(versions.unwrap_or_else(nulls));
         }
-        let all = RecordBatch::try_new(self.rows.schema(), columns).map_err(columns_mismatch)?;
+        let schema = self.rows.schema();
+        for (column, field) in columns.iter_mut().zip(schema.fields()) {
+            let target = field.data_type();
+            // the metadata of nested fields changes if column mapping is removed
+            if column.data_type() != target && column.data_type().equals_datatype(target) {
+                *column = cast(column, target).map_err(columns_mismatch)?;
+            }
+        }
+        let all = RecordBatch::try_new(schema, columns).map_err(columns_mismatch)?;
         self.rows.write(&all, written)
     }
 
