@@ -388,6 +388,7 @@ def test_auto_merge_evolves_statements(spark: Any, tmp_path: Path) -> None:
     ("text", "code"),
     [
         ("REPLACE USING (nope) SELECT 1 AS id, 'a' AS v, 'x' AS p", "write.columns"),
+        ("REPLACE USING (nope) SELECT 1 AS id, 'a' AS v, 'x' AS nope", "write.columns"),
         ("REPLACE USING (id) SELECT 'a' AS v, 1 AS id, 'x' AS p", "write.columns"),  # misaligned
         ("REPLACE USING (id) SELECT 1 AS id, 'a' AS v", "write.columns"),
         ("BY NAME REPLACE USING (id) SELECT 'a' AS v, 'x' AS p", "write.columns"),

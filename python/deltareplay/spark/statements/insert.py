@@ -266,7 +266,8 @@ def _check_positions(using: Sequence[str], rows: DataFrame, columns: Sequence[st
     """Check that columns have the same position in query and table, as in delta-spark."""
     source, target = ([name.lower() for name in names] for names in (rows.columns, columns))
     for name in using:
-        if name.lower() in source and source.index(name.lower()) != target.index(name.lower()):
+        key = name.lower()  # missing columns are an error of the write
+        if key in source and key in target and source.index(key) != target.index(key):
             raise InvalidArgumentError(
                 f"the column {name} is at a different position in the query and the table: use BY "
                 "NAME",
