@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from deltareplay.exceptions import InvalidArgumentError
@@ -340,11 +341,23 @@ def _with_defaults(
     return query.edited(edits)
 
 
+def _is_star(expression: Sql) -> bool:
+    """Return whether an expression stands for several columns.
+
+    >>> [_is_star(Sql(text)) for text in ("*", "t.*", "* EXCEPT (a)", "a * b", "count(*)")]
+    [True, True, True, False, False]
+    """
+    return any(
+        token.text == "*" and (after.kind == "end" or after.is_word("EXCEPT"))
+        for token, after in pairwise(expression.tokens)
+    )
+
+
 def _value_rows(parser: Parser) -> Iterator[list[Sql]]:
     """Yield the expressions of each row of ``VALUES``, or those of ``SELECT`` without ``*``."""
     if parser.takes("SELECT"):
         values = parser.list_of(lambda: parser.until((",",), ("FROM",)))
-        if not any(value.endswith("*") for value in values):
+        if not any(map(_is_star, values)):
             yield values
     elif parser.takes("VALUES"):
         while True:
