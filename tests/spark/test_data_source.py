@@ -124,6 +124,13 @@ def test_extra_columns(spark: Any, tables: Any) -> None:
     assert lines(frame.toArrow()) == lines(scan.to_arrow())
 
 
+def test_a_column_with_the_name_of_an_extra_column(spark: Any, tmp_path: Path) -> None:
+    table = dr.create_table(tmp_path, pa.schema([("id", pa.int64()), ("_file_path", pa.string())]))
+    table.append([{"id": 1, "_file_path": "mine"}])
+    frame = load(spark, tmp_path)
+    assert lines(frame.toArrow()) == lines(table.snapshot().scan().to_arrow())
+
+
 def test_invalid_options_are_refused(spark: Any, tables: Any) -> None:
     path = str(tables("plain"))
     for options, code in [

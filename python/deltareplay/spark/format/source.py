@@ -86,6 +86,15 @@ def schema(options: Mapping[str, str], version: int | None) -> Any:
     with_void = pyspark_version >= capabilities.FIRST_WITH_VOID
     columns = columns_of(snapshot, with_void_fields=with_void)
     fields = plain_fields(column for column in columns if with_void or not column.is_void)
+    fields += _added_fields(read)
+    if read.gives_changes:
+        fields += CHANGE_FIELDS
+    return struct_type(fields)
+
+
+def _added_fields(read: ReadOptions) -> list[Field]:
+    """Return the columns that options add to those of the table."""
+    fields: list[Field] = []
     if read.columns.get("with_file_path"):
         fields.append(Field(hidden_columns.FILE_PATH, "string"))
     if read.columns.get("with_row_index"):
@@ -95,9 +104,7 @@ def schema(options: Mapping[str, str], version: int | None) -> Any:
             Field(hidden_columns.ROW_ID, "long"),
             Field(hidden_columns.ROW_COMMIT_VERSION, "long"),
         ]
-    if read.gives_changes:
-        fields += CHANGE_FIELDS
-    return struct_type(fields)
+    return fields
 
 
 def splits(
@@ -116,12 +123,7 @@ def splits(
         start, end = read.change_range(snapshot.version)
         changes = table_of(snapshot).changes(start, end, **_with_columns(read, schema))
         return changes.splits(read.split_size)
-    added = {
-        hidden_columns.ROW_ID,
-        hidden_columns.ROW_COMMIT_VERSION,
-        hidden_columns.FILE_PATH,
-        hidden_columns.ROW_INDEX,
-    }
+    added = {field.name for field in _added_fields(read)}
     columns = [name for name in schema.fieldNames() if name not in added]
     filter = read.values.get("filter", pushed or None)
     return snapshot.scan(columns, filter, **read.columns).splits(read.split_size)
