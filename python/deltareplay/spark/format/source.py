@@ -158,12 +158,14 @@ def in_zone(options: Mapping[str, str], zone: str | None) -> dict[str, str]:
 
     Args:
         options: The options from Spark.
-        zone: The time zone of timestamps without one; None leaves them unchanged, which means UTC.
+        zone: The time zone of timestamps without one; None adds none, which means UTC.
 
     >>> in_zone({"timestampAsOf": "2026-01-02"}, "Europe/Berlin")
     {'timestampAsOf': '2026-01-02T00:00:00+01:00'}
     >>> in_zone({"timestampAsOf": "2026-01-02 03:00:00 GMT+2"}, None)
     {'timestampAsOf': '2026-01-02T03:00:00+02:00'}
+    >>> in_zone({"timestampAsOf": "2026-01-02 03:00:00.5"}, "Europe/Berlin")
+    {'timestampAsOf': '2026-01-02T03:00:00.500000+01:00'}
     >>> in_zone({"timestampAsOf": "2026-2"}, None)
     {'timestampAsOf': '2026-02-01'}
     """
@@ -185,7 +187,7 @@ _OFFSET = re.compile(r"(?:UTC|GMT|UT)?(?P<sign>[+-])(?P<hours>\d\d?)(?::?(?P<min
 
 #: A time as Spark reads it: fields may have one digit, and only the year is required.
 _FIELDS = re.compile(
-    r"(\d{4})(?:-(\d\d?)(?:-(\d\d?)(?:[T ](\d\d?)(?::(\d\d?)(?::(\d\d?)(.*))?)?)?)?)?"
+    r"(\d{4})(?:-(\d\d?)(?:-(\d\d?)(?:[T ](\d\d?)(?::(\d\d?)(?::(\d\d?)(?:\.(\d+))?(.*))?)?)?)?)?"
 )
 
 
@@ -206,11 +208,12 @@ def _iso(clock: str) -> str:
     match = _FIELDS.fullmatch(clock)
     if match is None:
         return clock
-    year, month, day, hour, minute, second, rest = match.groups()
+    year, month, day, hour, minute, second, fraction, rest = match.groups()
     date = f"{year}-{month or 1:0>2}-{day or 1:0>2}"
     if hour is None:
         return date
-    return f"{date}T{hour:0>2}:{minute or 0:0>2}:{second or 0:0>2}{rest or ''}"
+    micros = f".{fraction:0<6.6}" if fraction else ""  # Python 3.10 takes three or six digits
+    return f"{date}T{hour:0>2}:{minute or 0:0>2}:{second or 0:0>2}{micros}{rest or ''}"
 
 
 def _zone(name: str) -> datetime.tzinfo:
