@@ -109,16 +109,23 @@ pub fn version_at(
 impl TimestampMatch {
     /// Returns the error for a timestamp outside of the history.
     pub fn into_error(self, timestamp: i64) -> Error {
-        let (what, version, time) = match self {
-            Self::Before(version, time) => {
-                ("before the oldest version that can be read,", version, time)
-            }
-            Self::At(version, time) => ("at", version, time),
-            Self::After(version, time) => ("after the newest version,", version, time),
+        let (what, version, time, remedy) = match self {
+            Self::Before(version, time) => (
+                "before the oldest version that can be read,",
+                version,
+                time,
+                "that time or a later one",
+            ),
+            Self::At(version, time) => ("at", version, time, "another time"),
+            Self::After(version, time) => (
+                "after the newest version,",
+                version,
+                time,
+                "that time or an earlier one",
+            ),
         };
         let message = format!(
-            "timestamp {} is {what} version {version}, committed at {}: pass a timestamp in between, or a \
-             version",
+            "timestamp {} is {what} version {version}, committed at {}: pass {remedy}, or a version",
             render(timestamp),
             render(time)
         );
