@@ -200,7 +200,7 @@ fn divide(positions: &[u64], files: usize, parts: usize, cuts: &mut Vec<u64>) {
     };
     let cut = match (at(left * 2 - 1), at(left * 2 + 1)) {
         (Some(min), Some(max)) => most_trailing_zeros(min, max),
-        _ => 0,
+        _ => cuts.last().copied().unwrap_or(0),
     };
     let (before, after) = positions.split_at(positions.partition_point(|position| *position < cut));
     divide(before, left, parts, cuts);

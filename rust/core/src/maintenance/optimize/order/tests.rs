@@ -79,6 +79,9 @@ fn cuts_between_files_have_many_trailing_zeros() {
     let mut same = Vec::new();
     divide(&[7; 10], 3, 2, &mut same);
     assert_eq!(same, [0, 7, 7, 7, 7]);
+    let mut many = Vec::new();
+    divide(&[7; 10], 8, 1, &mut many);
+    assert_eq!(many, [0, 0, 0, 7, 7, 7, 7]);
 }
 
 #[test]
