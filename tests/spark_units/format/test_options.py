@@ -143,6 +143,11 @@ def test_booleans_that_are_delta_options() -> None:
             False,
             "option.stream",
         ),
+        (
+            {"readChangeFeed": "true", "startingVersion": "1", "withRowId": "true"},
+            False,
+            "option.stream",
+        ),
         ({"readChangeFeed": "true"}, False, "option.start"),
         (
             {"readChangeFeed": "true", "startingVersion": "1", "startingTimestamp": "x"},

@@ -70,9 +70,9 @@ OPTIONS = (
     Option("readChangeData", "boolean", Use.READ, alias="readChangeFeed", listed=False),
     Option("versionAsOf", "number", Use.BATCH | Use.CHANGES),
     Option("timestampAsOf", "timestamp", Use.BATCH | Use.CHANGES),
-    Option("withRowId", "boolean", Use.BATCH | Use.CHANGES),
-    Option("withFilePath", "boolean", Use.BATCH | Use.CHANGES),
-    Option("withRowIndex", "boolean", Use.BATCH | Use.CHANGES),
+    Option("withRowId", "boolean", Use.BATCH),
+    Option("withFilePath", "boolean", Use.BATCH),
+    Option("withRowIndex", "boolean", Use.BATCH),
     Option("startingVersion", "version", Use.CHANGES | Use.STREAM),
     Option("startingTimestamp", "timestamp", Use.CHANGES | Use.STREAM),
     Option("changeKind", "string", Use.CHANGES | Use.STREAM),
@@ -113,6 +113,7 @@ _BY_NAME = {option.name.lower(): option for option in OPTIONS}
 #: The text before the options of some calls, in the list of an error.
 _INTRODUCTIONS = {
     Use.BATCH | Use.CHANGES: "; without a stream also ",
+    Use.BATCH: "; without changes or a stream also ",
     Use.CHANGES | Use.STREAM: "; for changes or as a stream also ",
     Use.CHANGES: "; for changes also ",
     Use.STREAM: "; as a stream also ",
@@ -366,6 +367,8 @@ class ReadOptions:
                 reason = "a stream does not support that; use startingVersion or startingTimestamp"
             elif all(uses[name] & Use.CHANGES for name in unsupported):
                 reason = "a batch read supports that only with readChangeFeed = true"
+            elif any(uses[name] & Use.BATCH for name in unsupported):
+                reason = "a batch read with readChangeFeed = true does not support that"
             else:
                 reason = "only spark.readStream supports that"
             raise InvalidArgumentError(
