@@ -51,7 +51,7 @@ const FOOTER_PREFETCH: u64 = 64 * 1024;
 const REMOTE_FRACTION: u64 = 128;
 const MAX_REMOTE_PREFETCH: u64 = 1 << 20;
 
-/// The maximum length of a footer: real footers have some kilobytes, rarely megabytes.
+/// The maximum length of a footer, and of its page index: real ones have some kilobytes, rarely megabytes.
 const MAX_FOOTER: u64 = 64 << 20;
 
 /// The maximum bytes of a value of fixed length: decoders allocate memory for a thousand at once.
@@ -180,11 +180,12 @@ impl FooterDecoder {
         if missing.is_empty() {
             return refuse("the Parquet footer is not complete");
         }
-        let outside = |range: &Range<u64>| {
-            range.end > self.length || range.end.saturating_sub(range.start) > MAX_FOOTER
-        };
-        if missing.iter().any(outside) {
+        if missing.iter().any(|range| range.end > self.length) {
             return refuse("the Parquet footer points outside of the file");
+        }
+        let length = |range: &Range<u64>| range.end.saturating_sub(range.start);
+        if missing.iter().any(|range| length(range) > MAX_FOOTER) {
+            return refuse("the Parquet footer or its page index is longer than 64 MiB");
         }
         self.missing = missing;
         Ok(None)
