@@ -193,17 +193,24 @@ class Insert(SharedStatement):
 _AFTER_NAME = ("REPLACE", "BY", "WITH", *(words[0] for words in QUERY))
 
 #: Keywords that may follow a query in parentheses if it is part of a longer query.
-_SET_OPERATORS = ("UNION", "EXCEPT", "MINUS", "INTERSECT", "ORDER", "SORT", "LIMIT", "OFFSET")
+_AFTER_QUERY = (
+    *("UNION", "EXCEPT", "MINUS", "INTERSECT", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "LIMIT"),
+    "OFFSET",
+)
 
 
 def _split_alias(query: str) -> tuple[str, str | None]:
-    """Split a query in parentheses from its alias, if it has one."""
+    """Split a query in parentheses from its alias, if it has one.
+
+    >>> _split_alias("(SELECT 1 AS id) AS s"), _split_alias("(TABLE u) DISTRIBUTE BY id")
+    (('(SELECT 1 AS id)', 's'), ('(TABLE u) DISTRIBUTE BY id', None))
+    """
     parser = Parser(query)
     if not parser.sees("("):
         return query, None
     parser.skip_parentheses()
     end = parser.tokens[parser.index - 1].end
-    if parser.token.kind == "end" or parser.token.is_word(*_SET_OPERATORS):
+    if parser.token.kind == "end" or parser.token.is_word(*_AFTER_QUERY):
         return query, None
     alias = parser.alias()
     parser.ends()
