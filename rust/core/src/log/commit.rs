@@ -17,7 +17,7 @@ const PIECE_BYTES: u64 = 16 << 20;
 /// The maximum length of a line: the longest lines of real logs are tens of megabytes long.
 const MAX_LINE_BYTES: usize = 128 << 20;
 
-/// Decodes files of one table, oldest first; small ones are read in parallel.
+/// Decodes files of one table, in their order; small ones are read in parallel.
 ///
 /// # Errors
 ///
