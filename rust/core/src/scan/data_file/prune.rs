@@ -139,7 +139,7 @@ impl FileBounds<'_> {
 }
 
 /// Returns `true` if the bounds of a leaf can be used: old writers compared bytes as signed numbers; 96-bit
-/// timestamps have no order at all.
+/// timestamps have no order unless the file declares it, which few do.
 pub(crate) fn has_usable_bounds(groups: &[RowGroupMetaData], leaf: usize) -> bool {
     let columns = || groups.iter().filter_map(|group| group.columns().get(leaf));
     match columns().next().map(ColumnChunkMetaData::column_type) {
