@@ -8,6 +8,8 @@ from __future__ import annotations
 import pickle
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
+from typing import Literal
 
 import pytest
 from catalogs.managed import ManagedLog, commit_info, created, paths
@@ -15,7 +17,7 @@ from support import logs
 from support.memory_catalog import MemoryCatalog
 
 import deltareplay as dr
-from deltareplay.catalogs import LogTail, RatifiedCommit
+from deltareplay.catalogs import Credentials, LogTail, RatifiedCommit
 
 
 def files(newest: int) -> list[str]:
@@ -259,6 +261,20 @@ def test_rejects_an_invalid_response(tmp_path: Path, answer: object) -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
         managed.table().snapshot()
     assert caught.value.code == "catalog.answer"
+
+
+class VendingCatalog(MemoryCatalog):
+    def credentials(self, operation: Literal["READ", "READ_WRITE"]) -> Credentials:
+        super().credentials(operation)
+        return Credentials(MappingProxyType({"aws_region": "eu-west-1"}))
+
+
+def test_vended_storage_options_may_be_any_mapping(tmp_path: Path) -> None:
+    managed = ManagedLog(tmp_path, published=2, newest=2)
+    catalog = VendingCatalog(2)
+
+    assert dr.Table(managed.log.uri, catalog=catalog).snapshot().version == 2
+    assert "credentials READ" in catalog.calls
 
 
 # -- exceptions of a catalog

@@ -15,7 +15,7 @@ use deltareplay_core::spec::variant_name::variant_named;
 use deltareplay_core::storage::{Access, Credentials, Vending};
 use pyo3::exceptions::{PyException, PyOSError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyMapping};
 
 use crate::convert;
 use crate::exceptions::Raised;
@@ -54,7 +54,7 @@ struct Ratified {
 
 #[derive(FromPyObject)]
 struct VendedCredentials<'py> {
-    storage_options: Bound<'py, PyDict>,
+    storage_options: Bound<'py, PyMapping>,
     expires_at: Option<i64>,
 }
 
@@ -114,8 +114,10 @@ impl Vending for PyCatalog {
                 return Ok(None);
             }
             let vended: VendedCredentials<'_> = answer.extract()?;
+            let options = PyDict::new(answer.py());
+            options.update(&vended.storage_options)?;
             Ok(Some(Credentials {
-                storage_options: convert::storage_options(Some(&vended.storage_options))?,
+                storage_options: convert::storage_options(Some(&options))?,
                 expires_at: vended.expires_at,
             }))
         };
