@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -90,6 +91,19 @@ def test_every_kind_of_action_reaches_the_log(tmp_path: Path) -> None:
     assert snapshot.transactions == {"app": 7}
     assert snapshot.domain_metadata == {"owner": "{}"}
     assert snapshot.num_files == 4
+
+
+def test_arguments_may_be_any_mapping(files: dr.Table) -> None:
+    one = MappingProxyType({"id": 1})
+    stats = MappingProxyType({"numRecords": 3, "nullCount": one})
+    with files.transaction("WRITE", parameters={"of": one}, metrics=one) as transaction:
+        transaction.add("x", size=1, stats=stats, tags=MappingProxyType({"T": "1"}))
+
+    info, added = actions(files, 2)
+    assert info["commitInfo"]["operationParameters"] == {"of": '{"id":1}'}
+    assert info["commitInfo"]["operationMetrics"] == {"id": "1"}
+    assert added["add"]["stats"] == '{"numRecords": 3, "nullCount": {"id": 1}}'
+    assert added["add"]["tags"] == {"T": "1"}
 
 
 def test_a_block_that_raises_commits_nothing(files: dr.Table) -> None:

@@ -208,7 +208,7 @@ class Transaction:
             "size": size,
             "modificationTime": _now() if modification_time is None else modification_time,
             "dataChange": data_change,
-            "stats": stats if stats is None or isinstance(stats, str) else json.dumps(stats),
+            "stats": stats if stats is None or isinstance(stats, str) else _dumps(stats),
             "tags": tags,
             "deletionVector": deletion_vector,
             "baseRowId": base_row_id,
@@ -466,13 +466,24 @@ def _parameter(value: Any) -> Any:
     >>> _parameter(["day"]), _parameter("true"), _parameter(1)
     ('["day"]', 'true', 1)
     """
-    if isinstance(value, (list, tuple, dict)):
-        return json.dumps(value, separators=(",", ":"))
+    if isinstance(value, (list, tuple, Mapping)):
+        return json.dumps(value, default=_as_dict, separators=(",", ":"))
     return value
 
 
+def _dumps(value: Any) -> str:
+    return json.dumps(value, default=_as_dict)
+
+
+def _as_dict(value: Any) -> dict[Any, Any]:
+    """Convert a mapping of another type than dict, for ``json.dumps``."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
+
+
 def _json_one(body: Mapping[str, Any]) -> str:
-    return json.dumps({key: value for key, value in body.items() if value is not None})
+    return _dumps({key: value for key, value in body.items() if value is not None})
 
 
 def _json(bodies: Iterable[Mapping[str, Any]]) -> str:
