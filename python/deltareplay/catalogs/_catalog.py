@@ -119,8 +119,9 @@ class StagedCommit:
 class Catalog(typing.Protocol):
     """The catalog of a table, as an argument of ``Table(uri, catalog=...)``.
 
-    The methods may be called from any thread, and from several at once. An exception is raised by
-    the call that needed the catalog. A table can be pickled if its catalog can.
+    The methods may be called from any thread, and from several at once. An exception from
+    ``deltareplay.exceptions`` is raised unchanged by the call that needed the catalog; any other is
+    the cause of the error (``catalog.failed``). A table can be pickled if its catalog can.
 
     Source: Delta protocol, "Catalog-managed tables".
     """

@@ -1,7 +1,8 @@
 //! A catalog implemented in Python: any object with the methods of `deltareplay.catalogs.Catalog`.
 //!
-//! Its methods are called on the thread that does the work, which then holds the interpreter lock.
-//! Their exceptions are raised by the call that needed the catalog.
+//! Its methods are called on the thread that needs the catalog, which may be one of the core's own and holds the
+//! interpreter lock meanwhile. An exception from `deltareplay.exceptions` is raised unchanged by the call that
+//! needed the catalog; any other `Exception` becomes the cause of the error.
 
 use std::fmt;
 

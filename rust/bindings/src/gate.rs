@@ -3,7 +3,7 @@
 //!
 //! Ctrl-C: the core regularly calls a hook that returns whether to stop. On a thread that [`detached`] runs
 //! on, the hook lets Python run its signal handlers; their exceptions are kept, and raised when the core has
-//! returned. The core's own threads never touch Python.
+//! returned. The core's own threads run no signal handlers.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -52,7 +52,8 @@ pub(crate) fn detached<T: Send>(
     }
 }
 
-/// Keeps an exception, which [`detached`] then raises whatever the core returns.
+/// Keeps an exception, which [`detached`] then raises whatever the core returns; drops it on the core's own
+/// threads, where the error `interrupted` remains.
 pub(crate) fn keep(raised: PyErr) {
     if INSIDE.get() {
         RAISED.set(Some(raised));
