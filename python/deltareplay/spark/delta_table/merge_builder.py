@@ -25,9 +25,9 @@ class DeltaMergeBuilder:
     """The clauses of a merge; returned by ``DeltaTable.merge``.
 
     Each method returns a new builder with one more clause. Among the clauses of one kind, the first
-    whose condition is true applies; only the last may lack a condition. With clauses for matched
-    rows, it is an error if several source rows match one row of the table, unless the only such
-    clause deletes without a condition.
+    whose condition is true applies; only the last may lack a condition. It is an error if several
+    source rows match one row of the table, unless the merge only inserts, or its only clause for
+    matched rows deletes without a condition.
 
     >>> merge = orders.alias("o").merge(new.alias("n"), "o.id = n.id")  # doctest: +SKIP
     >>> merge = merge.whenMatchedUpdate(set={"total": "n.total + o.total"})  # doctest: +SKIP
