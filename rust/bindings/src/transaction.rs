@@ -269,7 +269,8 @@ struct SchemaHead {
     release: *const c_void,
 }
 
-/// Returns the `schemaString` of a table with this Arrow schema; as its definition, with identity columns.
+/// Returns the `schemaString` of a table with this Arrow schema. If it `defines` a new table, the metadata of its
+/// columns may make them identity columns.
 #[pyfunction]
 #[pyo3(signature = (schema, /, *, defines=false))]
 pub(crate) fn schema_string(
