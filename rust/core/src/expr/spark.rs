@@ -84,7 +84,8 @@ pub fn for_spark(
         Err(CannotPrint(why)) => {
             let message = format!(
                 "{what} {why}, and an expression of a table may have only columns of the table, literals, \
-                 operators, casts, CASE, and functions of Spark that depend on nothing but their arguments: {}",
+                 operators, casts, CASE, and functions of Spark that depend on nothing but their arguments and the \
+                 time: {}",
                 clipped(text)
             );
             Err(Error::unsupported("spark.expression", message))
