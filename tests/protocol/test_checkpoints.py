@@ -357,6 +357,39 @@ def test_integers_of_another_width_are_read(log: logs.LogBuilder, kind: pa.DataT
     assert paths(snapshot) == ["f"]
 
 
+def test_control_columns_without_values_may_be_untyped(log: logs.LogBuilder) -> None:
+    """Writers that infer types from rows do not know those of such columns."""
+
+    def untyped(part: pa.Array) -> pa.Array:
+        if part.null_count == len(part):
+            return pa.nulls(len(part))
+        if pa.types.is_list(part.type) and not any(part.to_pylist()):
+            return pa.array(part.to_pylist(), pa.list_(pa.null()))
+        return part
+
+    def change(table: pa.Table) -> pa.Table:
+        for name in ("protocol", "metaData", "txn"):
+            column = table[name].combine_chunks()
+            fields = [field.name for field in column.type]
+            arrays = [untyped(column.field(field)) for field in fields]
+            retyped = pa.StructArray.from_arrays(arrays, fields, mask=column.is_null())
+            table = table.set_column(table.column_names.index(name), name, retyped)
+        return table
+
+    log.create(SCHEMA, logs.add("f"), logs.txn("a", 3, last_updated=None))
+    (path,) = log.checkpoint()
+    before = opened(log)
+    rewrite(path, change)
+    log.delete_commits(1)
+
+    snapshot = opened(log)
+
+    assert snapshot.metadata == before.metadata
+    assert snapshot.protocol == before.protocol
+    assert snapshot.transactions == before.transactions
+    assert paths(snapshot) == ["f"]
+
+
 def test_unsigned_statistics_are_read(log: logs.LogBuilder) -> None:
     stats = logs.stats(3, id=(1, 5, 0))
     log.create(SCHEMA, logs.add("f", stats=stats))

@@ -167,11 +167,12 @@ impl Control {
             let Some(marked) = rows.column_by_name(marker) else {
                 continue;
             };
-            let present = NullBuffer::union(rows.nulls(), marked.nulls());
+            let present = NullBuffer::union(rows.nulls(), marked.logical_nulls().as_ref());
             if let Some(row) = first_without(rows, present.as_ref(), !field.is_nullable()) {
                 return Err(without_field(root, marker, row_group, Some(first + row)));
             }
-            for row in (0..rows.len()).filter(|row| rows.is_valid(*row) && marked.is_valid(*row)) {
+            let is_present = |row: &usize| present.as_ref().is_none_or(|it| it.is_valid(*row));
+            for row in (0..rows.len()).filter(is_present) {
                 let row = Row { rows, row };
                 match root {
                     "protocol" => self.protocol = Some(row.protocol()?),
@@ -214,9 +215,10 @@ struct Row<'a> {
 
 impl Row<'_> {
     fn child(&self, name: &str) -> Option<&ArrayRef> {
-        self.rows
-            .column_by_name(name)
-            .filter(|column| column.is_valid(self.row))
+        let column = self.rows.column_by_name(name)?;
+        // some writers leave a column without values untyped: it has no null buffer
+        let is_untyped = *column.data_type() == DataType::Null;
+        (!is_untyped && column.is_valid(self.row)).then_some(column)
     }
 
     fn text(&self, name: &str) -> Result<Option<String>> {
@@ -260,6 +262,9 @@ impl Row<'_> {
             .as_list_opt::<i32>()
             .ok_or_else(|| missing(name))?
             .value(self.row);
+        if *items.data_type() == DataType::Null {
+            return Ok(Some(Vec::new()));
+        }
         let strings = items.as_string_view_opt().ok_or_else(|| missing(name))?;
         Ok(Some(strings.iter().flatten().map(str::to_owned).collect()))
     }
