@@ -54,7 +54,7 @@ const ACTIONS: [&str; 8] = [
 ];
 const FILE_ACTIONS: [&str; 2] = ["add", "remove"];
 
-/// The required field of each action.
+/// The required field of each action that is decoded, which `checkpointMetadata` is not.
 const REQUIRED: [[&str; 2]; 7] = [
     ["add", "path"],
     ["remove", "path"],
