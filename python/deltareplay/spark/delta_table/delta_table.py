@@ -160,7 +160,7 @@ class DeltaTable:
         if not isinstance(source, DataFrame):
             raise TypeError(f"'source' must be DataFrame, not {type(source).__name__}")
         return DeltaMergeBuilder(
-            self._spark, self._table, self._alias, source, checked_condition(condition)
+            self._spark, self._table, self._qualifier, source, checked_condition(condition)
         )
 
     def vacuum(self, retentionHours: float | None = None) -> DataFrame:

@@ -38,7 +38,7 @@ class DeltaMergeBuilder:
         self,
         spark: SparkSession,
         table: Table,
-        alias: str | None,
+        alias: str,
         source: DataFrame,
         on: Expression,
     ) -> None:
@@ -46,7 +46,7 @@ class DeltaMergeBuilder:
         self._spark = spark
         self._table = table
         #: The qualifier of the table in expressions.
-        self._alias = "target" if alias is None else alias
+        self._alias = alias
         self._source = source
         self._on = on
         self._evolves = False
