@@ -374,7 +374,7 @@ fn with_conditional_copy(builder: AmazonS3Builder, location: &Location) -> Amazo
 
 /// Redacts user, password and query of each URL in a text.
 fn redact_urls(mut text: &str) -> String {
-    let ends_query = |c: char| c.is_whitespace() || matches!(c, '"' | '>');
+    let ends_query = |c: char| c.is_whitespace() || matches!(c, '"' | '<' | '>');
     // not ], which may follow an IPv6 address
     let ends_path = |c: char| ends_query(c) || matches!(c, '\'' | ')' | ',' | ';' | '?');
     let mut redacted = String::with_capacity(text.len());
