@@ -257,9 +257,9 @@ def test_nested_values_are_no_keys(on: str, key: Any, tmp_path: Path) -> None:
     rows = pa.Table.from_pylist([{"k": key, "v": 1}])
     table = dr.create_table(tmp_path / "t", rows.schema)
     merge = table.merge(rows, on).when_matched_update_all().when_not_matched_insert_all()
-    with pytest.raises(dr.InvalidArgumentError, match=r"type (ARRAY|STRUCT|List|Struct)") as caught:
+    with pytest.raises(dr.InvalidArgumentError, match=r"ARRAY<BIGINT>|STRUCT<a: BIGINT>") as caught:
         merge.execute()
-    assert caught.value.code in ("formula.type", "rows.merge")
+    assert caught.value.code == "formula.type"
     assert table.snapshot().version == 0
 
 

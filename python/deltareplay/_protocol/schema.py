@@ -71,11 +71,6 @@ class Field:
         return self.metadata.get("__CHAR_VARCHAR_TYPE_STRING", "")
 
     @property
-    def collations(self) -> Any:
-        """The collations of strings by their paths; None if all compare bytes."""
-        return self.metadata.get("__COLLATIONS")
-
-    @property
     def is_identity(self) -> bool:
         """Whether the table generates the values."""
         return any(key.startswith(_IDENTITY) for key in self.metadata)

@@ -280,16 +280,6 @@ def restore(
     request.output.document({"dry_run": False, **dataclasses.asdict(done)}, text)
 
 
-#: The properties that a restore keeps, as in the core's ``restore.rs``.
-_KEPT_PROPERTIES = (
-    "delta.enableInCommitTimestamps",
-    "delta.inCommitTimestampEnablementVersion",
-    "delta.inCommitTimestampEnablementTimestamp",
-    "delta.columnMapping.maxColumnId",
-    "delta.requireCheckpointProtectionBeforeVersion",
-)
-
-
 def _restore_plan(table: Table, version: int | None, timestamp: str | None) -> dict[str, Any]:
     newest, older = table.snapshot(), table.snapshot(version, timestamp)
     difference = newest.diff(older)
@@ -319,7 +309,7 @@ def _is_restored(row: dict[str, Any]) -> bool:
     name: str = row["name"]
     if row["what"] == "domain":
         return name == "delta.clustering"
-    return name not in _KEPT_PROPERTIES
+    return not _native.is_kept_by_restore(name)
 
 
 def _print_plan(console: Console, facts: dict[str, Any], command: str) -> None:

@@ -86,6 +86,14 @@ pub(crate) fn checked_property(py: Python<'_>, key: &str, value: &str) -> PyResu
     detached(py, || property_rules::checked_property(key, value))
 }
 
+/// Returns `true` if rows with these schemas, as JSON, are read from data files in the same way.
+#[pyfunction]
+pub(crate) fn is_read_as(py: Python<'_>, old: &str, new: &str) -> PyResult<bool> {
+    detached(py, || {
+        Ok(old == new || StructType::parse(new)?.is_read_as(&StructType::parse(old)?))
+    })
+}
+
 /// Returns `true` if columns of a primitive type may be widened to another type; the types are given by their
 /// names in schemas.
 #[pyfunction]

@@ -50,7 +50,7 @@ mod _native {
     use super::conversion::Conversion;
     #[pymodule_export]
     use super::definition::{
-        checked_property, new_table, overwritten_metadata, widens, with_columns,
+        checked_property, is_read_as, new_table, overwritten_metadata, widens, with_columns,
         with_identity_marks,
     };
     #[pymodule_export]
@@ -64,14 +64,15 @@ mod _native {
     use super::follow::Follow;
     #[pymodule_export]
     use super::maintenance::{
-        cleanup_log, optimize_log, restore, vacuum, vacuum_cutoff, verify, verify_split,
+        cleanup_log, is_kept_by_restore, optimize_log, restore, vacuum, vacuum_cutoff, verify,
+        verify_split,
     };
     #[pymodule_export]
     use super::marked_rows::MarkedRows;
     #[pymodule_export]
     use super::optimize::{
-        OptimizePlan, discard_spilled, optimize, pack_files, spill_piece, target_file_size,
-        write_ordered,
+        OptimizePlan, discard_spilled, is_auto_compacted, optimize, pack_files, spill_piece,
+        target_file_size, write_ordered,
     };
     #[pymodule_export]
     use super::pieces::{ReplayPiece, ReplayTail};

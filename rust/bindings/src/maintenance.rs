@@ -1,5 +1,6 @@
 //! The functions for maintenance of a table. Reports are returned as JSON.
 
+use deltareplay_core::maintenance::restore::KEPT_PROPERTIES;
 use deltareplay_core::maintenance::to_json;
 use deltareplay_core::maintenance::vacuum::VacuumOptions;
 use deltareplay_core::maintenance::verify::verify_split as findings_of_split;
@@ -47,6 +48,12 @@ pub(crate) fn vacuum(
 #[pyfunction]
 pub(crate) fn vacuum_cutoff(py: Python<'_>, table: &Table, snapshot: &Snapshot) -> PyResult<i64> {
     detached(py, || table.0.vacuum_cutoff(snapshot.state()))
+}
+
+/// Returns `true` if a restore keeps the newest value of a property.
+#[pyfunction]
+pub(crate) fn is_kept_by_restore(name: &str) -> bool {
+    KEPT_PROPERTIES.contains(&name)
 }
 
 /// Commits a version with the content of an older one.

@@ -14,6 +14,7 @@ use serde::Deserialize;
 
 use crate::filter;
 use crate::gate::detached;
+use crate::metadata::PyMetadata;
 use crate::rows::{Definition, Options, Outcome, outcome};
 use crate::snapshot::Snapshot;
 use crate::table::Table;
@@ -221,6 +222,12 @@ pub(crate) fn pack_files(
         let split = Split::from_json(packed)?;
         core::pack(table.0.source(), &settings, &split, threads).map(keep_files)
     })
+}
+
+/// Returns `true` if the table's properties enable auto compaction.
+#[pyfunction]
+pub(crate) fn is_auto_compacted(metadata: PyMetadata) -> bool {
+    core::is_auto_compacted(&metadata.into())
 }
 
 /// Writes the rows of a piece to a temporary file, grouped by part of an order.

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from deltareplay import _native
 from deltareplay._changes.change_split import ChangeSplit
 from deltareplay._changes.follow import Follow
-from deltareplay._protocol.schema import Field, Struct, converted
 from deltareplay._snapshot.snapshot import Snapshot
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.catalog.table_argument import table_of
@@ -183,25 +183,14 @@ class StreamPlanner:
     def _check_columns(self) -> None:
         """Check that the table's columns are those that Spark knows."""
         newest, planned = self._table.snapshot(), self._planned
-        if newest.partition_columns != planned.partition_columns or (
-            newest.schema_json != planned.schema_json and _as_read(newest) != _as_read(planned)
+        if newest.partition_columns != planned.partition_columns or not _native.is_read_as(
+            planned.schema_json, newest.schema_json
         ):
             raise InvalidArgumentError(
                 f"the table's columns changed after version {planned.version}: start the query "
                 "again with the same checkpoint, and it continues with the new columns",
                 code="follow.schema",
             )
-
-
-def _as_read(snapshot: Snapshot) -> dict[str, Field]:
-    """Return the columns by name, with no metadata but those that say how values are read."""
-    columns = map(_field_as_read, Struct.parse(snapshot.schema_json).fields)
-    return {field.name: field for field in columns}
-
-
-def _field_as_read(field: Field) -> Field:
-    kept = {"physical": field.physical_name("name"), "collations": field.collations}
-    return Field(field.name, converted(field.type, _field_as_read), field.nullable, kept)
 
 
 def _with_starting_version(start: Offset, end: Offset) -> Offset:

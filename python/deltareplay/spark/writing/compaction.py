@@ -189,11 +189,7 @@ def after_write(spark: SparkSession, target: TargetTable, version: int, added: p
     """
     compacts = settings.compacts(spark)
     if compacts is None:
-        items = target.properties.items()
-        properties = {key.lower(): value.strip().lower() for key, value in items}
-        mode = properties.get("delta.autooptimize.autocompact")
-        by_table = mode in ("true", "auto", "legacy")
-        compacts = by_table or properties.get("delta.autooptimize") == "true"
+        compacts = _native.is_auto_compacted(target.metadata)
     if not compacts:
         return
     table = target.table

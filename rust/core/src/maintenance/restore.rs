@@ -33,7 +33,7 @@ const MAX_NAMED: usize = 3;
 const CHECK_BATCH: usize = 64;
 
 /// Properties of the newest version that a restore keeps.
-const KEPT_PROPERTIES: [&str; 5] = [
+pub const KEPT_PROPERTIES: [&str; 5] = [
     "delta.enableInCommitTimestamps",
     "delta.inCommitTimestampEnablementVersion",
     "delta.inCommitTimestampEnablementTimestamp",

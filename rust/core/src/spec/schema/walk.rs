@@ -97,7 +97,7 @@ impl StructType {
 
     /// Returns `true` if rows are read from data files in the same way, whatever the order of the columns and
     /// their comments, defaults and counters of identity values.
-    pub(crate) fn is_read_as(&self, other: &Self) -> bool {
+    pub fn is_read_as(&self, other: &Self) -> bool {
         self.as_read() == other.as_read()
     }
 

@@ -9,7 +9,7 @@ use arrow_schema::DataType;
 use hashbrown::HashTable;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::{columns_mismatch, invalid_merge};
+use super::columns_mismatch;
 use crate::error::Result;
 use crate::expr::value::floats::normalized;
 
@@ -24,15 +24,11 @@ pub(super) struct JoinKeys {
 }
 
 impl JoinKeys {
-    /// Creates keys of these types.
+    /// Creates keys of these types, which a comparison accepts.
     pub(super) fn new<'a>(
         null_safe: Vec<bool>,
-        types: impl Iterator<Item = &'a DataType> + Clone,
+        types: impl Iterator<Item = &'a DataType>,
     ) -> Result<Self> {
-        if let Some(nested) = types.clone().find(|data_type| data_type.is_nested()) {
-            let message = format!("columns of the type {nested} cannot be keys of a merge");
-            return Err(invalid_merge(&message));
-        }
         let fields = types.map(|data_type| SortField::new(data_type.clone()));
         let converter = RowConverter::new(fields.collect()).map_err(columns_mismatch)?;
         Ok(Self {

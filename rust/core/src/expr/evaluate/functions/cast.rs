@@ -231,6 +231,23 @@ pub(in crate::expr) fn sql_name(data_type: &DataType) -> String {
         DataType::Timestamp(_, Some(_)) => "TIMESTAMP",
         DataType::Timestamp(_, None) => "TIMESTAMP_NTZ",
         DataType::Decimal128(precision, scale) => return format!("DECIMAL({precision},{scale})"),
+        DataType::List(element) => return format!("ARRAY<{}>", sql_name(element.data_type())),
+        DataType::Map(entries, _) => match entries.data_type() {
+            DataType::Struct(fields) => {
+                let types: Vec<_> = fields
+                    .iter()
+                    .map(|field| sql_name(field.data_type()))
+                    .collect();
+                return format!("MAP<{}>", types.join(", "));
+            }
+            other => return other.to_string(),
+        },
+        DataType::Struct(fields) => {
+            let fields = fields.iter();
+            let fields =
+                fields.map(|field| format!("{}: {}", field.name(), sql_name(field.data_type())));
+            return format!("STRUCT<{}>", fields.collect::<Vec<_>>().join(", "));
+        }
         other => return other.to_string(),
     };
     name.to_owned()
