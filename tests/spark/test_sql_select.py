@@ -90,6 +90,68 @@ def test_columns_are_qualified_by_the_name_of_the_table(
     assert fetch(spark, sampled) == [(4,)]
 
 
+def test_columns_are_qualified_by_the_full_name_of_the_table(
+    spark: Any, tmp_path: Path, target: str
+) -> None:
+    write_table(spark, tmp_path / "u", [("a", 10), ("c", 30)])
+    other = f"delta.`{tmp_path / 'u'}`"
+    target = target if "`" in target else f"default.{target}"
+    joined = (
+        f"SELECT {target}.key, spark_catalog.{other}.value FROM {target} JOIN {other} "
+        f"ON {target}.key = {other}.key WHERE {target}.value > 1 AND {other}.value > 1"
+    )
+    assert fetch(spark, joined) == [("c", 30)]
+    assert fetch(spark, f"SELECT {target}.* FROM {target} ORDER BY {target}.key") == ROWS[:3]
+    exists = f"EXISTS (SELECT 1 FROM {other} WHERE {other}.key = {target}.key)"
+    grouped = f"SELECT count({target}.value) FROM {target} WHERE {exists} GROUP BY {target}.key"
+    assert fetch(spark, grouped) == [(1,), (1,)]
+    for failing in ("a", "AS a"):
+        with pytest.raises(Exception, match="UNRESOLVED_COLUMN"):
+            fetch(spark, f"SELECT {target}.key FROM {target} {failing}")
+
+
+def test_tables_of_two_schemas_have_the_same_name(spark: Any, tmp_path: Path, name: str) -> None:
+    table, name = name, f"default.{name}"
+    schema = f"schema_{table}"
+    spark.sql(f"CREATE SCHEMA {schema}")
+    try:
+        for number, other in enumerate((name, f"{schema}.{table}")):
+            write_table(spark, tmp_path / str(number), ROWS[number : number + 2])
+            spark.sql(f"CREATE TABLE {other} USING delta LOCATION '{tmp_path / str(number)}'")
+        pairs = f"FROM {name} JOIN {other} ON {name}.key < {other}.key WHERE {name}.value < 2"
+        assert fetch(spark, f"SELECT {name}.key, {other}.value {pairs}") == [("a", 2), ("a", 3)]
+        both = f"SELECT {table}.key FROM {name} UNION ALL SELECT {table}.key FROM {other}"
+        assert fetch(spark, both) == [("a",), ("b",), ("b",), ("c",)]
+        merge = (
+            f"MERGE INTO {name} USING {other} ON {name}.key = {other}.key "
+            f"WHEN MATCHED AND {name}.value = {other}.value THEN UPDATE "
+            f"SET {name}.value = {name}.value + 10 * {other}.value WHEN NOT MATCHED THEN INSERT *"
+        )
+        dr_spark.sql(spark, merge)
+        assert fetch(spark, f"TABLE {name}") == [("a", 1), ("b", 22), ("c", 3)]
+        if capabilities.has_delta(spark):  # delta-spark itself takes these names
+            spark.sql(merge)
+            assert fetch(spark, f"TABLE {name}") == [("a", 1), ("b", 22), ("c", 33)]
+    finally:
+        spark.sql(f"DROP SCHEMA {schema} CASCADE")
+
+
+def test_statements_name_the_whole_table_before_columns(spark: Any, target: str) -> None:
+    whole = target if "`" in target else f"spark_catalog.default.{target}"
+    key, value = f"{whole}.key", f"{whole}.value"
+    dr_spark.sql(spark, f"UPDATE {target} SET {value} = {value} + 10 WHERE {key} >= 'b'")
+    assert fetch(spark, f"TABLE {target}") == [("a", 1), ("b", 12), ("c", 13)]
+    dr_spark.sql(spark, f"DELETE FROM {whole} WHERE {value} = 12 OR {key} = 'a'")
+    assert fetch(spark, f"TABLE {target}") == [("c", 13)]
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        dr_spark.sql(spark, f"UPDATE {target} SET {value} = 1, value = 2")
+    assert caught.value.code == "statement.column"
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        dr_spark.sql(spark, f"DELETE FROM {target} AS t WHERE {key} = 'c'")
+    assert caught.value.code == "statement.expression"
+    assert fetch(spark, f"TABLE {target}") == [("c", 13)]
+
+
 def test_statements_read_the_tables_of_their_queries(
     spark: Any, tmp_path: Path, target: str
 ) -> None:

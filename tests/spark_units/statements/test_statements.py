@@ -97,7 +97,7 @@ CASES: dict[str, Any] = {
     "MERGE INTO t USING a.u ON t.id = u.id WHEN MATCHED THEN UPDATE SET *": Merge(
         ("t",),
         None,
-        Source("a.u", "u"),
+        Source("a.u", None, ("a", "u")),
         "t.id = u.id",
         (Clause("matched", "update", None, None),),
         False,

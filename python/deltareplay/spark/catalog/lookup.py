@@ -57,6 +57,11 @@ class CatalogEntry:
     owns_files: bool = False
 
     @property
+    def qualified_parts(self) -> tuple[str, ...]:
+        """The name with catalog and namespace, where the catalog has it, as its parts."""
+        return self.parts if self.name is None else names.table_parts(self.name)
+
+    @property
     def exists(self) -> bool:
         """True if the catalog has the name."""
         return self.name is not None

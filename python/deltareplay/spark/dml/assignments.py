@@ -16,6 +16,7 @@ from deltareplay.spark.schema.alignment import WRITING, untyped
 from deltareplay.spark.schema.fields import fields_of, spark_type
 from deltareplay.spark.session import settings
 from deltareplay.spark.syntax import names
+from deltareplay.spark.syntax.qualifiers import Aliases, with_aliases
 from deltareplay.spark.syntax.tokens import tokens
 from deltareplay.spark.writing import identity_columns
 from deltareplay.spark.writing.table_rows import assigned, default
@@ -246,7 +247,10 @@ def checked_assignments(value: Any, argument: str) -> dict[str, Expression]:
 
 
 def without_alias(
-    values: Mapping[str, Expression], alias: str, key: Callable[[str], str]
+    values: Mapping[str, Expression],
+    alias: str,
+    key: Callable[[str], str],
+    aliases: Aliases | None = None,
 ) -> dict[str, Expression]:
     """Remove the alias of the table from the columns of assignments, where it is redundant.
 
@@ -254,6 +258,7 @@ def without_alias(
         values: Columns and their values.
         alias: The alias.
         key: As ``settings.name_key``.
+        aliases: The aliases of tables, as for ``with_aliases``.
 
     Raises:
         InvalidArgumentError: ``statement.column``: a column is set twice, with and without it.
@@ -263,10 +268,10 @@ def without_alias(
     """
     unqualified: dict[str, Expression] = {}
     for name, value in values.items():
-        column = _without_alias(alias, name, key)
+        column = _without_alias(alias, with_aliases(name, aliases), key)
         if column in unqualified:
             raise _set_twice(name)
-        unqualified[column] = value
+        unqualified[column] = with_aliases(value, aliases)
     return unqualified
 
 

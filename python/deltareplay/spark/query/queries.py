@@ -17,7 +17,7 @@ from deltareplay.spark.scan.skipping import skipping_filter
 from deltareplay.spark.schema.fields import columns_of
 from deltareplay.spark.schema.frames import empty_frame
 from deltareplay.spark.session import capabilities
-from deltareplay.spark.syntax import names
+from deltareplay.spark.syntax import names, qualifiers
 from deltareplay.spark.syntax.parser import QUERY, ConstantExpression, Name, Parser
 from deltareplay.spark.syntax.tokens import Token
 
@@ -160,8 +160,9 @@ def _with_frames(spark: SparkSession, text: str) -> tuple[str, dict[str, DataFra
     parser = Parser(text)
     names_metadata = metadata_column.is_named(parser.tokens)
     with_metadata: dict[int, str] = {}
-    edits: list[tuple[int, int, str]] = []
-    for reference in _references(parser):
+    references, column_edits = with_aliases(spark, parser.tokens, _references(parser))
+    edits = [(start, end, _escaped_braces(alias)) for start, end, alias in column_edits]
+    for reference in references:
         name, alias = f"deltareplay_{len(frames)}", reference.alias
         if reference.changes is not None:
             changes = change_functions.rows(spark, reference.name[0], reference.changes)
@@ -184,9 +185,8 @@ def _with_frames(spark: SparkSession, text: str) -> tuple[str, dict[str, DataFra
     if with_metadata:
         exclusions = metadata_column.exclusions(text, parser.tokens, with_metadata)
         edits += [(index, index, _escaped_braces(clause)) for index, clause in exclusions]
-        edits.sort()
     result, index = "", 0
-    for start, end, replacement in edits:
+    for start, end, replacement in sorted(edits):
         result += _escaped_braces(text[index:start]) + replacement
         index = end
     return result + _escaped_braces(text[index:]), frames
@@ -207,13 +207,61 @@ def _lacks_metadata(snapshot: Snapshot) -> bool:
     return all(column.name.lower() != file_metadata.NAME for column in columns_of(snapshot))
 
 
-def _snapshot(spark: SparkSession, reference: TableReference) -> Snapshot | None:
-    """Return the snapshot that a query refers to; None if it is not of a Delta table."""
+def with_aliases(
+    spark: SparkSession, tokens: Sequence[Token], references: list[TableReference]
+) -> tuple[list[TableReference], list[tuple[int, int, str]]]:
+    """Give Delta tables aliases for columns such as ``sales.orders.id``.
+
+    Returns:
+        The tables, and the edits of the query that replace their names before columns.
+    """
+    aliases: dict[Name, str] = {}
+    entries = {
+        reference.start: _entry(spark, reference)
+        for reference in references
+        if reference.alias_position is not None and reference.changes is None
+    }
+    result = []
+    for reference in references:
+        entry = entries.get(reference.start)
+        if entry is not None and entry.is_delta:
+            table = entry.qualified_parts
+            alias = reference.name[-1]
+            if any(
+                other is not None
+                and other.parts[-1].lower() == alias.lower()
+                and other.qualified_parts != table
+                for other in entries.values()
+            ):
+                alias = ".".join(table)
+            table_aliases = qualifiers.aliases(table, alias)
+            if qualifiers.edits(tokens, table_aliases):
+                aliases |= table_aliases
+                reference = replace(reference, alias=alias)
+        result.append(reference)
+    if not aliases:
+        return references, []
+    result = [
+        replace(reference, where=qualifiers.with_aliases(reference.where, aliases))
+        for reference in result
+    ]
+    starts = {reference.start for reference in references}
+    edits = [edit for edit in qualifiers.edits(tokens, aliases) if edit[0] not in starts]
+    return result, edits
+
+
+def _entry(spark: SparkSession, reference: TableReference) -> CatalogEntry | None:
+    """Look up a table of a query; return None for files of another format."""
     is_path = names.path_of(reference.name) is not None
     if not is_path and len(reference.name) > 1 and names.is_absolute(reference.name[-1]):
-        return None  # files of another format
-    entry = lookup.find(spark, reference.name)
-    if not entry.is_delta:
+        return None
+    return lookup.find(spark, reference.name)
+
+
+def _snapshot(spark: SparkSession, reference: TableReference) -> Snapshot | None:
+    """Return the snapshot that a query refers to; None if it is not of a Delta table."""
+    entry = _entry(spark, reference)
+    if entry is None or not entry.is_delta:
         return None
     return snapshot(spark, entry, reference.version, reference.timestamp)
 

@@ -41,16 +41,17 @@ class TableViews:
         """
         if not isinstance(expression, str) or not _has_query(expression):
             return expression
-        edits: list[tuple[int, int, str]] = []
         parser = Parser(expression)
-        for reference in queries.tables_in(parser):
+        references = queries.tables_in(parser)
+        references, edits = queries.with_aliases(self.spark, parser.tokens, references)
+        for reference in references:
             view = self._view(reference)
             if view is None:
                 continue
             edits.append((reference.start, reference.end, view))
             if (index := reference.alias_position) is not None and reference.alias is not None:
                 edits.append((index, index, f" AS {names.quoted(reference.alias)}"))
-        return cast("_T", parser.text.edited(edits))
+        return cast("_T", parser.text.edited(sorted(edits)))
 
     def substitute_values(self, values: Mapping[str, _T]) -> dict[str, _T]:
         """Replace the Delta tables in the values of columns, as ``substitute`` does."""

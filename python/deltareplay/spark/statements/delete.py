@@ -9,6 +9,7 @@ from deltareplay.spark.delta_table import results
 from deltareplay.spark.dml.delete import delete
 from deltareplay.spark.statements.statement import RowStatement
 from deltareplay.spark.syntax.parser import Parser
+from deltareplay.spark.syntax.qualifiers import Aliases, with_aliases
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -28,6 +29,7 @@ class Delete(RowStatement):
         self.alias = parser.alias("WHERE")
         self.where = parser.until() if parser.takes("WHERE") else None
 
-    def change(self, spark: SparkSession, table: Table) -> DataFrame:
-        commit = delete(spark, table, self.where, target_alias=self.qualifier)
+    def change(self, spark: SparkSession, table: Table, aliases: Aliases) -> DataFrame:
+        where = with_aliases(self.where, aliases)
+        commit = delete(spark, table, where, target_alias=self.qualifier)
         return results.affected(spark, commit.metrics, "numDeletedRows")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from deltareplay._table.merge import When
 from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark.catalog import lookup
 from deltareplay.spark.delta_table import results
 from deltareplay.spark.dml.assignments import without_alias
 from deltareplay.spark.dml.merge.clauses import Clause
@@ -15,7 +16,9 @@ from deltareplay.spark.dml.merge.repeatability import MergeSource
 from deltareplay.spark.query import queries
 from deltareplay.spark.session import settings
 from deltareplay.spark.statements.statement import RowStatement
-from deltareplay.spark.syntax.parser import Parser
+from deltareplay.spark.syntax import qualifiers
+from deltareplay.spark.syntax.parser import Name, Parser
+from deltareplay.spark.syntax.qualifiers import Aliases, with_aliases
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -69,11 +72,13 @@ class Source:
 
     Attributes:
         text: The source text, for ``FROM``.
-        alias: The qualifier in clauses.
+        alias: The alias; None if there is none.
+        table: The name of a table or view that has no alias; empty for other sources.
     """
 
     text: str
     alias: str | None
+    table: Name = ()
 
     @classmethod
     def read(cls, parser: Parser) -> Source:
@@ -83,7 +88,7 @@ class Source:
             parser.time_travel()
             alias = parser.alias("ON")
             if parser.sees("ON"):
-                return cls(parser.since(start), alias or name[-1])
+                return cls(parser.since(start), alias, () if alias else name)
             parser.index = start
         text = parser.until(("ON",))
         last, before = parser.tokens[parser.index - 1], parser.tokens[parser.index - 2]
@@ -119,24 +124,47 @@ class Merge(RowStatement):
         if not self.clauses:
             raise parser.expected("WHEN")
 
-    def change(self, spark: SparkSession, table: Table) -> DataFrame:
+    @property
+    def qualifier(self) -> str:
+        """The qualifier of the target; the whole name if the source has the same last name."""
+        return ".".join(self.table) if self._share_name() else super().qualifier
+
+    def _share_name(self) -> bool:
+        """Return whether target and source have the same last name, and no aliases."""
+        if self.alias is not None or not self.source.table:
+            return False
+        source, target = (tuple(map(str.lower, name)) for name in (self.source.table, self.table))
+        return source[-1] == target[-1] and source != target
+
+    def change(self, spark: SparkSession, table: Table, aliases: Aliases) -> DataFrame:
         source = queries.run_on_snapshots(
             spark, self.prefix.query("SELECT * FROM ", self.source.text)
         )
-        if self.source.alias is not None:
-            source = source.alias(self.source.alias)
+        alias, name = self.source.alias, self.source.table
+        if name:
+            alias = ".".join(name) if self._share_name() else name[-1]
+            aliases = {
+                **qualifiers.aliases(lookup.find(spark, name).qualified_parts, alias),
+                **aliases,
+            }
+        if alias is not None:
+            source = source.alias(alias)
         key = settings.name_key(spark)
         clauses = [
-            clause
-            if clause.values is None
-            else replace(clause, values=without_alias(clause.values, self.qualifier, key))
+            replace(
+                clause,
+                condition=with_aliases(clause.condition, aliases),
+                values=None
+                if clause.values is None
+                else without_alias(clause.values, self.qualifier, key, aliases),
+            )
             for clause in self.clauses
         ]
         arguments = MergeArguments(
             spark,
             table,
             MergeSource.of(source, None),
-            self.on,
+            with_aliases(self.on, aliases),
             self.qualifier,
             evolves=self.evolves,
         )

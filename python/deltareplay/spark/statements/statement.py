@@ -9,7 +9,7 @@ from deltareplay.spark.catalog import lookup
 from deltareplay.spark.query import queries, target_views
 from deltareplay.spark.session import capabilities
 from deltareplay.spark.statements.prefix import Prefix
-from deltareplay.spark.syntax import names
+from deltareplay.spark.syntax import names, qualifiers
 from deltareplay.spark.syntax.parser import Name, Parser
 
 if TYPE_CHECKING:
@@ -107,14 +107,21 @@ class RowStatement(SharedStatement):
             return target_views.table_of(spark, entry)
         return entry if entry.is_delta else None
 
+    def aliases(self, entry: CatalogEntry) -> dict[Name, str]:
+        """Return the qualifier by the names that the table may have before columns."""
+        if self.alias is not None:
+            return {}
+        table = entry.qualified_parts if entry.parts == self.table else self.table
+        return qualifiers.aliases(table, self.qualifier)
+
     def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:
         """Change the rows, and refresh the view, if the statement names one."""
-        result = self.change(spark, entry.table())
+        result = self.change(spark, entry.table(), self.aliases(entry))
         if entry.parts != self.table:
             rows = queries.run_on_snapshots(spark, f"SELECT * FROM {names.dotted(entry.parts)}")
             target_views.refresh(spark, self.table, rows)
         return result
 
-    def change(self, spark: SparkSession, table: Table) -> DataFrame:
-        """Change the rows of the table."""
+    def change(self, spark: SparkSession, table: Table, aliases: qualifiers.Aliases) -> DataFrame:
+        """Change the rows of the table, whose names before columns are replaced by aliases."""
         raise NotImplementedError

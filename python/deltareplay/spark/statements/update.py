@@ -11,6 +11,7 @@ from deltareplay.spark.dml.update import update
 from deltareplay.spark.session import settings
 from deltareplay.spark.statements.statement import RowStatement
 from deltareplay.spark.syntax.parser import Parser
+from deltareplay.spark.syntax.qualifiers import Aliases, with_aliases
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -33,7 +34,8 @@ class Update(RowStatement):
         self.values = {**parser.assignments(("WHERE",))}
         self.where = parser.until() if parser.takes("WHERE") else None
 
-    def change(self, spark: SparkSession, table: Table) -> DataFrame:
-        values = without_alias(self.values, self.qualifier, settings.name_key(spark))
-        commit = update(spark, table, self.where, values, target_alias=self.qualifier)
+    def change(self, spark: SparkSession, table: Table, aliases: Aliases) -> DataFrame:
+        values = without_alias(self.values, self.qualifier, settings.name_key(spark), aliases)
+        where = with_aliases(self.where, aliases)
+        commit = update(spark, table, where, values, target_alias=self.qualifier)
         return results.affected(spark, commit.metrics, "numUpdatedRows")
