@@ -25,6 +25,7 @@ from deltareplay.spark import (
     DeltaTableBuilder,
     IdentityGenerator,
 )
+from deltareplay.spark.session import capabilities
 
 pytestmark = pytest.mark.spark
 
@@ -183,6 +184,24 @@ def test_alias_names_the_columns(table: DeltaTable) -> None:
 
 
 # reading
+
+
+@pytest.mark.parametrize("package", ["deltareplay.spark", "delta.tables"])
+def test_a_name_qualifies_the_columns(spark: Any, tmp_path: Path, name: str, package: str) -> None:
+    if package == "delta.tables" and not capabilities.has_delta(spark):
+        pytest.skip("needs delta-spark's jar")
+    write_table(spark, tmp_path / "t")
+    spark.sql(f"CREATE TABLE {name} USING delta LOCATION '{tmp_path / 't'}'")
+    full = f"spark_catalog.default.{name}"
+    table = pytest.importorskip(package).DeltaTable.forName(spark, name)
+    assert rows_of(table.toDF().where(f"{name}.key > 'c'").select(f"{name}.value")) == [(4,)]
+    table.delete(f"{name}.key = 'd'")
+    table.update(f"default.{name}.key = 'a'", {f"{full}.value": f"{name}.value + 10"})
+    source = spark.createDataFrame([("a", 5), ("e", 6)], ["key", "value"]).alias("s")
+    merge = table.merge(source, f"{full}.key = s.key").whenNotMatchedInsertAll()
+    merge = merge.whenMatchedUpdate(f"{full}.value > 1", {"value": f"{full}.value + s.value"})
+    merge.whenNotMatchedBySourceDelete(f"default.{name}.value = 3").execute()
+    assert rows_of(table.toDF()) == [("a", 16), ("b", 2), ("e", 6)]
 
 
 def test_history(spark: Any, tmp_path: Path) -> None:

@@ -27,7 +27,8 @@ from deltareplay.spark.maintenance.vacuum import vacuum
 from deltareplay.spark.scan.read import read
 from deltareplay.spark.schema.frames import empty_frame
 from deltareplay.spark.session import capabilities, settings
-from deltareplay.spark.syntax import names
+from deltareplay.spark.syntax import names, qualifiers
+from deltareplay.spark.syntax.qualifiers import Aliases, with_aliases
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -70,7 +71,7 @@ class DeltaTable:
         >>> orders.toDF().groupBy("country").count().show()  # doctest: +SKIP
         """
         rows = read(self._spark, self._table)
-        return rows if self._alias is None else rows.alias(self._alias)
+        return rows if self._alias is None and self._name is None else rows.alias(self._qualifier)
 
     def alias(self, aliasName: str) -> DeltaTable:
         """Name the table in conditions and values.
@@ -109,7 +110,7 @@ class DeltaTable:
 
         >>> orders.delete("day < '2026-01-01'")  # doctest: +SKIP
         """
-        where = checked_condition(condition)
+        where = with_aliases(checked_condition(condition), self._aliases)
         delete(self._spark, self._table, where, target_alias=self._qualifier)
 
     def update(
@@ -131,8 +132,9 @@ class DeltaTable:
         >>> orders.update("id = 7", {"status": "'paid'"})  # doctest: +SKIP
         """
         key = settings.name_key(self._spark)
-        values = without_alias(checked_assignments(set, "'set'"), self._qualifier, key)
-        where = checked_condition(condition)
+        assignments = checked_assignments(set, "'set'")
+        values = without_alias(assignments, self._qualifier, key, self._aliases)
+        where = with_aliases(checked_condition(condition), self._aliases)
         update(self._spark, self._table, where, values, target_alias=self._qualifier)
 
     def merge(self, source: DataFrame, condition: Expression) -> DeltaMergeBuilder:
@@ -159,8 +161,9 @@ class DeltaTable:
                 raise InvalidArgumentError(f"{argument!r} cannot be None", code="argument.type")
         if not isinstance(source, DataFrame):
             raise TypeError(f"'source' must be DataFrame, not {type(source).__name__}")
+        on = with_aliases(checked_condition(condition), self._aliases)
         return DeltaMergeBuilder(
-            self._spark, self._table, self._qualifier, source, checked_condition(condition)
+            self._spark, self._table, self._qualifier, self._aliases, source, on
         )
 
     def vacuum(self, retentionHours: float | None = None) -> DataFrame:
@@ -540,7 +543,17 @@ class DeltaTable:
     @property
     def _qualifier(self) -> str:
         """The qualifier of the table in expressions."""
-        return "target" if self._alias is None else self._alias
+        if self._alias is not None:
+            return self._alias
+        return "target" if self._name is None else names.table_parts(self._name)[-1]
+
+    @property
+    def _aliases(self) -> Aliases:
+        """The qualifier by other names that the table may have before columns."""
+        if self._alias is not None or self._name is None:
+            return {}
+        aliases = qualifiers.aliases(names.table_parts(self._name), self._qualifier)
+        return {**aliases, ("target",): self._qualifier}
 
     def _cloned(
         self, target: str, is_shallow: bool, replace: bool, properties: Any, **time_travel: Any

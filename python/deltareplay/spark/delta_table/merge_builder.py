@@ -14,6 +14,7 @@ from deltareplay.spark.dml.merge.execution import MergeArguments, execute
 from deltareplay.spark.dml.merge.repeatability import MergeSource
 from deltareplay.spark.dml.statement import checked_condition
 from deltareplay.spark.session import settings
+from deltareplay.spark.syntax.qualifiers import Aliases, with_aliases
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -39,6 +40,7 @@ class DeltaMergeBuilder:
         spark: SparkSession,
         table: Table,
         alias: str,
+        aliases: Aliases,
         source: DataFrame,
         on: Expression,
     ) -> None:
@@ -47,6 +49,8 @@ class DeltaMergeBuilder:
         self._table = table
         #: The qualifier of the table in expressions.
         self._alias = alias
+        #: The qualifier by other names that the table may have before columns.
+        self._aliases = aliases
         self._source = source
         self._on = on
         self._evolves = False
@@ -176,7 +180,7 @@ class DeltaMergeBuilder:
 
     def _values(self, values: Any, argument: str) -> dict[str, Expression]:
         key = settings.name_key(self._spark)
-        return without_alias(checked_assignments(values, argument), self._alias, key)
+        return without_alias(checked_assignments(values, argument), self._alias, key, self._aliases)
 
     def _add(
         self,
@@ -187,6 +191,7 @@ class DeltaMergeBuilder:
     ) -> DeltaMergeBuilder:
         """Return a builder with one more clause."""
         builder = copy(self)
-        clause = Clause(when, then, checked_condition(condition), values)
+        condition = with_aliases(checked_condition(condition), self._aliases)
+        clause = Clause(when, then, condition, values)
         builder._clauses = (*self._clauses, clause)
         return builder
