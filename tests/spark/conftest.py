@@ -27,7 +27,7 @@ SHORT = int(os.environ.get("DELTAREPLAY_SHORT", 0))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """During the day, run half of the cases of a test of more than two, a third of more than 12.
+    """During the day, run half of the cases of a test of more than two, fewer of more than six.
 
     In the short form (``DELTAREPLAY_SHORT``), run an evenly chosen sample of each file's tests,
     without those marked ``slow`` and those that would be skipped.
@@ -58,13 +58,14 @@ def _by_test(items: list[pytest.Item]) -> list[list[pytest.Item]]:
 
 
 def _sample(cases: list[pytest.Item]) -> list[pytest.Item]:
-    """Return half of the cases, a third of many, by the generalized Thue-Morse sequence.
+    """Return half of the cases, a third of more than six, a quarter of more than 24.
 
-    A parameter that alternates, or has every third value, keeps all its values.
+    The generalized Thue-Morse sequence chooses them, so that a parameter that alternates, or has
+    every third value, keeps all its values.
     """
     if len(cases) < 4:
         return cases[::2] if len(cases) == 3 else cases
-    share = 3 if len(cases) > 12 else 2
+    share = 4 if len(cases) > 24 else 3 if len(cases) > 6 else 2
     return [case for index, case in enumerate(cases) if _digit_sum(index, share) % share == 0]
 
 
