@@ -72,6 +72,20 @@ def test_schema_over_time_while_columns_are_added(run, tmp_path, monkeypatch) ->
     assert (done.code, [row["column"] for row in done.lines]) == (0, ["id"])
 
 
+def test_schema_over_time_of_commits_before_the_first_checkpoint(run, tmp_path) -> None:
+    """A cleanup may leave commits that no checkpoint precedes."""
+    table = dr.create_table(tmp_path, pa.schema([("id", pa.int32())]))
+    for name in ("a", "b", "c"):
+        table.add_columns(pa.schema([(name, pa.string())]))
+        if name == "b":
+            table.checkpoint()
+    (tmp_path / "_delta_log" / f"{0:020}.json").unlink()
+    assert table.history()["version"].to_pylist() == [3, 2, 1]
+    rows = run("schema", tmp_path, "--history", "--json").lines
+    changes = [(row["version"], row["change"], row["column"]) for row in rows]
+    assert changes == [*((2, "added", name) for name in ("id", "a", "b")), (3, "added", "c")]
+
+
 def test_schema_over_time_of_one_commit(run, log: logs.LogBuilder) -> None:
     log.create(logs.schema(id="long"))
     assert len(run("schema", log.uri, "--history", "--json").lines) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
@@ -34,6 +35,7 @@ from deltareplay.cli._verb import (
     split_names,
     verb,
 )
+from deltareplay.exceptions import VersionNotFoundError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -231,10 +233,22 @@ def schema(
 
 
 def _schema_changes(table: Table) -> Iterator[dict[str, Any]]:
-    """Yield the changes of columns by commits, oldest first; the first commit adds all."""
+    """Yield the changes of columns by commits, oldest first; the first version adds all.
+
+    After a cleanup, the oldest commits may precede the first version that can be read.
+    """
+
+    def can_be_read(version: int) -> bool:
+        try:
+            table.snapshot(version)
+        except VersionNotFoundError:
+            return False
+        return True
+
     history = table.history().drop_columns(["operationParameters", "operationMetrics"])
     commits = {commit["version"]: commit for commit in records(history.to_batches())}
-    first, last = min(commits), max(commits)
+    versions, last = sorted(commits), max(commits)
+    first = versions[bisect_left(versions[:-1], True, key=can_be_read)]
     definitions = [(first, table.snapshot(first).schema_json)]
     if first < last:
         definitions += _definitions(table, first + 1, last)

@@ -126,7 +126,11 @@ _MULTILINE = ("filter.syntax", "filter.unsupported")
 #: The exit code and the remedy of each class of errors; the first class that matches counts.
 _ERRORS: tuple[tuple[type[DeltaReplayError], int, str], ...] = (
     (InvalidArgumentError, WRONG_USE, "see `deltareplay VERB --help`"),
-    (VersionNotFoundError, WRONG_USE, "choose a version that `deltareplay history TABLE` lists"),
+    (
+        VersionNotFoundError,
+        WRONG_USE,
+        "choose another version; `deltareplay history TABLE` lists the commits",
+    ),
     (
         TableNotFoundError,
         UNREADABLE,
