@@ -549,3 +549,13 @@ def test_runs_are_rows_of_new_tables(tmp_path: Path) -> None:
     runs = pa.RunEndEncodedArray.from_arrays(pa.array([2, 3], pa.int32()), pa.array([7, None]))
     dr.write(tmp_path / "t", pa.table({"a": runs}))
     assert pa.table(dr.Table(tmp_path / "t").snapshot())["a"].to_pylist() == [7, 7, None]
+
+
+@pytest.mark.parametrize("values", [[2**63], [1, "x"]], ids=["too large", "mixed"])
+def test_values_of_no_type_are_refused_with_the_type_of_the_table(
+    values: list[Any], tmp_path: Path
+) -> None:
+    table = dr.create_table(tmp_path / "t", pa.schema([("n", pa.int64())]))
+    with pytest.raises(dr.InvalidArgumentError, match="'n' is int64 in the table") as caught:
+        table.append({"n": values})
+    assert caught.value.code == "rows.type"

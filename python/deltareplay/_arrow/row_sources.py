@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import decimal
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from numbers import Number
 from typing import Any, Protocol
 
@@ -235,9 +236,10 @@ def _numeric_column(name: str, values: Any, type_: pa.DataType) -> pa.Array[Any]
     try:
         column = _array(name, values, type_)
     except InvalidArgumentError:
-        inferred = _array(name, values, None)
-        if pa.types.is_integer(inferred.type) or pa.types.is_decimal(inferred.type):
-            return inferred
+        with suppress(InvalidArgumentError):  # the error to raise is that of the table's type
+            inferred = _array(name, values, None)
+            if pa.types.is_integer(inferred.type) or pa.types.is_decimal(inferred.type):
+                return inferred
         raise
     if not pa.types.is_float32(type_):
         return column
