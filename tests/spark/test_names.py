@@ -91,6 +91,19 @@ def test_rejects_views_and_unknown_names(spark: Any) -> None:
     assert caught.value.code == "table.not_found"
 
 
+def test_a_temporary_view_does_not_hide_a_qualified_name(spark: Any, name: str) -> None:
+    spark.sql("CREATE OR REPLACE TEMPORARY VIEW orders AS SELECT 'of the view' AS id")
+    try:
+        assert sorted(row.id for row in spark.table(name).collect()) == [0, 1]  # as in Spark
+        for qualified in (name, f"spark_catalog.{name}"):
+            rows = DeltaTable.forName(spark, qualified).toDF().collect()
+            assert sorted(row.id for row in rows) == [0, 1]
+        with pytest.raises(dr.TableNotFoundError, match="a view"):
+            DeltaTable.forName(spark, "orders")
+    finally:
+        spark.catalog.dropTempView("orders")
+
+
 @pytest.mark.parametrize("mode", ["append", "overwrite", "error", "ignore"])
 def test_write_creates_a_table_in_the_catalog(
     spark: Any, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str

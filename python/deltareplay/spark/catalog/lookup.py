@@ -188,7 +188,9 @@ def _look_up(spark: SparkSession, parts: tuple[str, ...]) -> CatalogEntry:
     except AnalysisException:  # no such namespace
         return entry
     for row in sorted(rows, key=lambda row: not row["isTemporary"]):
-        if row["tableName"].lower() == table_name.lower():
+        # Spark lists the session's temporary views in every namespace, with an empty one
+        is_elsewhere = bool(namespace) and row["isTemporary"] and not row[0]
+        if row["tableName"].lower() == table_name.lower() and not is_elsewhere:
             if row["isTemporary"]:
                 return replace(entry, name=names.quoted(table_name))
             return _with_information(entry, row["information"])
