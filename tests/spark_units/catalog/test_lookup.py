@@ -50,6 +50,9 @@ def test_refuses_settings_without_a_counterpart() -> None:
     with pytest.raises(dr.InvalidArgumentError) as other:
         lookup.at_path("s3a://bucket/t", {"spark.some": "x"})
     assert other.value.code == "argument.hadoop"
+    provider = "fs.azure.account.keyprovider.account.dfs.core.windows.net"
+    with pytest.raises(dr.UnsupportedFeatureError, match="keyprovider"):
+        lookup.at_path("abfss://c@account.dfs.core.windows.net/t", {provider: "SimpleKeyProvider"})
 
 
 def test_a_local_path_needs_no_settings(tmp_path: Path) -> None:

@@ -244,7 +244,7 @@ def _storage_options(path: str, settings: Mapping[str, str]) -> dict[str, str]:
         return {}
     options: dict[str, str] = {}
     for key, value in settings.items():
-        setting = _AZURE_KEY if key.startswith(_AZURE_KEY) else key
+        setting = _AZURE_KEY if key.startswith(f"{_AZURE_KEY}.") else key
         if key == "fs.s3a.path.style.access":
             options["aws_virtual_hosted_style_request"] = str(value.lower() != "true").lower()
         elif setting in _SETTINGS:
