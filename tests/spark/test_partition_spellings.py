@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from spark.support.settings import conf
 from support import logs
@@ -103,6 +104,18 @@ def test_timestamps_without_a_zone_are_in_the_session_zone(spark: Any, tmp_path:
         last = spark.sql(f"SELECT 9 AS id, {timestamp} AS k")
         dr_spark.write(last, path, mode="overwrite", where=f"k = {timestamp}")
         assert sorted(row.id for row in dr_spark.read(spark, path).collect()) == [2, 9]
+
+
+def test_timestamps_of_far_years(spark: Any, tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    # in the years 1, 1969, 9999, 33658 and 65347
+    instants = [-62_135_596_800_000_000, -500_000, 253_402_300_799_999_999, 10**18, 2 * 10**18]
+    rows = spark.createDataFrame([(instant,) for instant in instants], "micros bigint")
+    rows = rows.selectExpr("micros", "timestamp_micros(micros) AS k")
+    dr_spark.write(rows, path, partition_columns=["k"])
+    stored = dr.Table(path).snapshot().scan().to_arrow()
+    assert stored["k"].cast(pa.int64()).equals(stored["micros"])
+    assert dr_spark.read(spark, path).where("unix_micros(k) = micros").count() == len(instants)
 
 
 def test_a_condition_finds_each_partition_column_by_its_name(spark: Any, tmp_path: Path) -> None:

@@ -150,10 +150,12 @@ def _partition_string(column: Column, field: Field) -> Column:
     # in UTC, independent of the session's time zone
     micros = sf.unix_micros(column)
     fraction = sf.pmod(micros, sf.lit(1_000_000))
-    seconds = ((micros - fraction) / 1_000_000).cast("decimal(18, 6)")
+    of_day = sf.pmod(micros, sf.lit(86_400_000_000))
+    days = sf.round((micros - of_day) / 86_400_000_000).cast("int")
+    seconds = ((of_day - fraction) / 1_000_000).cast("decimal(18, 6)")
     zero = sf.lit(0)
     epoch = sf.lit("1970-01-01 00:00:00").cast("timestamp_ntz")
-    clock = (epoch + sf.make_dt_interval(zero, zero, zero, seconds)).cast("string")
+    clock = (epoch + sf.make_dt_interval(days, zero, zero, seconds)).cast("string")
     digits = sf.lpad(fraction.cast("string"), 6, "0")
     return sf.concat(sf.translate(clock, " ", "T"), sf.lit("."), digits, sf.lit("Z"))
 
