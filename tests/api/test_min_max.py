@@ -122,3 +122,14 @@ def test_dates_that_python_lacks(log: logs.LogBuilder, day: str) -> None:
 def test_the_first_and_the_last_date_of_python(log: logs.LogBuilder) -> None:
     log.commit(add("c", {"day": "0001-01-01"}, {"day": "9999-12-31"}))
     assert dr.Table(log.table).snapshot().min_max("day") == (dt.date.min, dt.date.max)
+
+
+def test_a_decimal_that_java_wrote_as_a_double_may_be_rounded(tmp_path: Path) -> None:
+    log = logs.LogBuilder(tmp_path)
+    log.create(logs.schema(price="decimal(38,17)"))
+    # Double.toString(12345678901.2345); the column may have 12345678901.23450000000001234
+    bounds = '{"price": 1.23456789012345E10}'
+    stats = f'"minValues": {bounds}, "maxValues": {bounds}, "nullCount": {{"price": 0}}'
+    log.commit(logs.add("a", stats=f'{{"numRecords": 1, {stats}}}'))
+    with pytest.warns(dr.DeltaReplayWarning, match="may be rounded"):
+        assert dr.Table(tmp_path).snapshot().min_max("price") is None

@@ -204,8 +204,10 @@ fn is_exact_decimal(text: &str, scale: i8) -> bool {
     let Some((_, fraction)) = text.split_once('.') else {
         return scale == 0 && !text.contains(['e', 'E']);
     };
-    let digits = fraction.len();
-    scale >= 2 && digits == usize::from(scale.unsigned_abs()) && fraction.ends_with('0')
+    // Java writes a double with an exponent if it is large
+    let has_exponent = fraction.contains(['e', 'E']);
+    let digits = usize::from(scale.unsigned_abs());
+    scale >= 2 && fraction.len() == digits && fraction.ends_with('0') && !has_exponent
 }
 
 /// Returns the files that have values; or the first file whose bounds are not certain, and the reason.
