@@ -106,6 +106,19 @@ def test_a_column_with_the_name_of_an_extra_column_excludes_it(log: logs.LogBuil
     assert snapshot.scan().to_arrow()["_FILE_PATH"].to_pylist() == ["mine"]
 
 
+def test_a_filter_takes_the_tables_column_with_the_name_of_an_extra(log: logs.LogBuilder) -> None:
+    log.create(logs.schema(_row_index="long", id="long", name="string"))
+    rows = {"_row_index": [100, 200, 2], "id": [1, 2, 2], "name": ["a", "b", "c"]}
+    log.commit(data.write(log.table, "a.parquet", rows))
+    snapshot = snapshot_of(log)
+
+    for condition in ("_row_index = 200", "_row_index = 200 AND id = 2"):
+        both = snapshot.scan(filter=condition).to_arrow()
+        assert both.to_pylist() == [{"_row_index": 200, "id": 2, "name": "b"}]
+        extra = snapshot.scan(columns=["name"], filter=condition, with_row_index=True).to_arrow()
+        assert extra.to_pylist() == [{"name": "b", "_row_index": 1}]
+
+
 def test_row_ids_need_row_tracking(mixed: logs.LogBuilder) -> None:
     with pytest.raises(dr.InvalidArgumentError, match="enableRowTracking") as raised:
         snapshot_of(mixed).scan(with_row_id=True)

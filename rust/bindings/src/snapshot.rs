@@ -245,10 +245,12 @@ impl Snapshot {
             skip_errors,
             look_ahead: convert::limit(py, "look_ahead", look_ahead)?,
         };
-        detached(py, || {
-            scan::Scan::new(self.table.source(), &self.state, options)
-        })
-        .map(Scan)
+        let scan = detached(py, || {
+            let scan = scan::Scan::new(self.table.source(), &self.state, options)?;
+            scan.check_names()?;
+            Ok(scan)
+        })?;
+        Ok(Scan(scan))
     }
 
     /// Returns for each of `files` whether any of `others` is in the same partition.

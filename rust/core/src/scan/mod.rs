@@ -102,6 +102,11 @@ impl Scan {
         })
     }
 
+    /// Refuses additional columns with the names of others, as [`ReadPlan::check_names`].
+    pub fn check_names(&self) -> Result<()> {
+        self.plan.check_names()
+    }
+
     /// Returns the schema of the rows.
     pub fn schema(&self) -> SchemaRef {
         self.plan.schema()

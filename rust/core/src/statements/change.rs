@@ -10,7 +10,9 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray};
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{ArrayRef, BooleanArray, RecordBatch, StringArray};
 use arrow_schema::{DataType as ArrowType, Field};
 use arrow_select::filter::filter_record_batch;
 use arrow_select::take::{take, take_record_batch};
@@ -18,14 +20,14 @@ use arrow_select::take::{take, take_record_batch};
 use super::read_ahead::{FileRead, OWN_VECTOR, read_ahead};
 use super::row_plan::{Counts, DeleteAll, RowPlan, RowPlanner};
 use super::vectors::{new_vector_file, put_vector_file};
-use crate::codec::columns::TypedColumns;
+use crate::codec::columns::{TypedColumns, missing};
 use crate::codec::deletion_vector::DeletionVector;
 use crate::codec::file_actions::FileField;
 use crate::codec::file_columns::FileColumns;
 use crate::error::{Error, Result};
 use crate::expr::{BoundPredicate, TOO_LARGE};
 use crate::replay::{FileFilter, Source};
-use crate::scan::data_file::{Extras, ReadPlan, TableLayout};
+use crate::scan::data_file::{Extras, ReadPlan, TableLayout, extra_index};
 use crate::snapshot::Snapshot;
 use crate::spec::arrow::split_batch;
 use crate::spec::properties::TableProperties;
@@ -231,7 +233,10 @@ impl Changer {
         rows: &RecordBatch,
         planner: &mut dyn RowPlanner,
     ) -> Result<Vec<u64>> {
-        let plan = match planner.plan(rows) {
+        // the first column that is not the table's
+        let positions = extra_index(rows, "_row_index").ok_or_else(|| missing("_row_index"))?;
+        let of_table = rows.project(&(0..positions).collect::<Vec<_>>());
+        let plan = match planner.plan(&of_table.map_err(columns_mismatch)?) {
             Err(error)
                 if error.code() == TOO_LARGE && rows.num_rows() > 1 && planner.may_repeat() =>
             {
@@ -243,7 +248,8 @@ impl Changer {
             }
             plan => plan?,
         };
-        let positions: &Int64Array = rows.typed("_row_index")?;
+        let positions = rows.column(positions).as_primitive_opt::<Int64Type>();
+        let positions = positions.ok_or_else(|| missing("_row_index"))?;
         let removed = plan.removed.iter().zip(positions);
         let removed = removed
             .filter(|(is_removed, _)| *is_removed == Some(true))
@@ -322,8 +328,10 @@ impl Changer {
         self.counts.updated += updated;
         self.counts.deleted += removed.saturating_sub(updated);
         if updated > 0 {
-            let ids = rows.column_by_name("_row_id").filter(|_| self.row_tracking);
-            let ids = ids.map(|ids| take(ids, positions, None)).transpose();
+            let ids = extra_index(rows, "_row_id").filter(|_| self.row_tracking);
+            let ids = ids
+                .map(|ids| take(rows.column(ids), positions, None))
+                .transpose();
             self.write(values, ids.map_err(columns_mismatch)?, None)?;
         }
         if self.changes.is_some() {

@@ -31,8 +31,8 @@ pub trait RowPlanner {
         false
     }
 
-    /// Plans the changes to these rows. Their first columns are those of [`RowPlanner::columns`], or all of
-    /// the table's if changes are recorded in change data files.
+    /// Plans the changes to these rows. They have the columns of [`RowPlanner::columns`], or all of the
+    /// table's if changes are recorded in change data files.
     ///
     /// # Errors
     ///

@@ -270,7 +270,6 @@ fn overlaid(old: &ArrayRef, new: &ArrayRef, target: &DataType, name: &str) -> Re
 #[derive(Debug)]
 pub struct UpdatePlanner {
     setter: Setter,
-    width: usize,
 }
 
 impl UpdatePlanner {
@@ -286,7 +285,6 @@ impl UpdatePlanner {
         let scope = nullable(&schema);
         Ok(Self {
             setter: Setter::new(metadata, protocol, set, scope.fields(), false)?,
-            width: schema.fields().len(),
         })
     }
 }
@@ -303,13 +301,11 @@ impl RowPlanner for UpdatePlanner {
 
     fn plan(&mut self, rows: &RecordBatch) -> Result<RowPlan> {
         let count = u32::try_from(rows.num_rows()).unwrap_or(u32::MAX);
-        let indexes: Vec<usize> = (0..self.width).collect();
-        let rows = rows.project(&indexes).map_err(columns_mismatch)?;
         Ok(RowPlan {
             removed: BooleanArray::from(vec![true; rows.num_rows()]),
             updated: Some((
                 UInt32Array::from_iter_values(0..count),
-                self.setter.set(&rows, &rows)?,
+                self.setter.set(rows, rows)?,
             )),
         })
     }

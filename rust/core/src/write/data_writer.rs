@@ -12,7 +12,7 @@ use super::columns::columns_mismatch;
 use super::layout::{Layout, Purpose};
 use super::writer::{RowWriter, WriteOptions, WrittenFiles};
 use crate::error::{Error, Result};
-use crate::scan::data_file::TableLayout;
+use crate::scan::data_file::{TableLayout, extra_index};
 use crate::spec::properties::TableProperties;
 use crate::spec::schema::StructType;
 use crate::spec::{Metadata, Protocol};
@@ -95,7 +95,7 @@ impl DataWriter {
     ///
     /// As [`RowWriter::write`].
     pub fn copy(&mut self, rows: &RecordBatch, written: &mut WrittenFiles) -> Result<()> {
-        let column = |name: &str| rows.column_by_name(name).cloned();
+        let column = |name| Some(Arc::clone(rows.column(extra_index(rows, name)?)));
         let (ids, versions) = (column("_row_id"), column("_row_commit_version"));
         let rows = rows.project(&(0..self.columns).collect::<Vec<_>>());
         self.write(&rows.map_err(columns_mismatch)?, ids, versions, written)

@@ -33,7 +33,7 @@ mod views;
 pub use file_unit::FileUnit;
 pub(crate) use footer::RULES as FOOTER_RULES;
 pub use open::{OpenFile, UnitRows};
-pub use plan::{Extras, ReadPlan, TableLayout};
+pub use plan::{Extras, ReadPlan, TableLayout, extra_index};
 pub(crate) use prune::has_usable_bounds;
 pub use reader::UnitBatches;
 

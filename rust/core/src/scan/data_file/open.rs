@@ -359,25 +359,26 @@ fn bounds_sources(
     schema: &FileSchema,
 ) -> Vec<(BoundColumn, BoundsSource)> {
     let filter_columns = plan.filter().map_or(&[][..], BoundPredicate::columns);
-    let fields = plan.decoded().fields();
-    let find = |column: &BoundColumn| {
-        let (name, rest) = column.path.split_first()?;
-        let at = fields.iter().position(|field| field.name() == name)?;
-        let source = match plan.columns().get(at)? {
+    let find = |(column, at): (&BoundColumn, &usize)| {
+        let (_, rest) = column.path.split_first()?;
+        let source = match plan.columns().get(*at)? {
             OutputColumn::Partition(..) => {
-                let before = plan.columns().iter().take(at);
+                let before = plan.columns().iter().take(*at);
                 BoundsSource::Partition(
                     before
                         .filter(|column| matches!(column, OutputColumn::Partition(..)))
                         .count(),
                 )
             }
-            OutputColumn::Data(_) => BoundsSource::of_field(origins.get(at)?, &schema.roots, rest)?,
+            OutputColumn::Data(_) => {
+                BoundsSource::of_field(origins.get(*at)?, &schema.roots, rest)?
+            }
             _ => return None,
         };
         Some((column.clone(), source))
     };
-    filter_columns.iter().filter_map(find).collect()
+    let filter_columns = filter_columns.iter().zip(plan.filter_columns());
+    filter_columns.filter_map(find).collect()
 }
 
 impl fmt::Debug for OpenFile {

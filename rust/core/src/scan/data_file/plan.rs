@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arrow_array::RecordBatch;
 use arrow_schema::{DataType as ArrowType, Field, FieldRef, Fields, Schema, SchemaRef};
 
 use crate::codec::partition_values::check_partition_column;
@@ -38,6 +39,12 @@ pub struct Extras {
     pub change_type: bool,
 }
 
+/// Returns the index of an extra by its name, which a column of the table before it may have, too.
+pub fn extra_index(rows: &RecordBatch, name: &str) -> Option<usize> {
+    let mut fields = rows.schema_ref().fields().iter();
+    fields.rposition(|field| field.name() == name)
+}
+
 /// One column of the output.
 #[derive(Clone, Debug)]
 pub(super) enum OutputColumn {
@@ -52,6 +59,13 @@ pub(super) enum OutputColumn {
     ChangeType,
 }
 
+impl OutputColumn {
+    /// Returns `true` for a column of the schema, `false` for an extra.
+    fn is_of_table(&self) -> bool {
+        matches!(self, Self::Data(_) | Self::Partition(..))
+    }
+}
+
 /// The columns to read from each data file. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct ReadPlan(Arc<Inner>);
@@ -63,6 +77,8 @@ struct Inner {
     /// The schema including columns that only the filter needs, at the end.
     decoded: SchemaRef,
     filter: Option<BoundPredicate>,
+    /// The indexes in `decoded` of the filter's columns.
+    filter_columns: Vec<usize>,
     /// The same plan in two steps, if that may save work.
     steps: Option<Steps>,
     layout: TableLayout,
@@ -80,12 +96,11 @@ pub(super) struct Steps {
 
 impl ReadPlan {
     /// Creates a plan with the columns of these names in this order (case-insensitive as in Spark; `None`
-    /// for all, in the schema's order), and the extras.
+    /// for all, in the schema's order), and the extras, which may have the names of columns.
     ///
     /// # Errors
     ///
-    /// - Invalid argument: `columns.unknown`, `columns.twice`, `columns.reserved` (an extra has the
-    ///   name of a column).
+    /// - Invalid argument: `columns.unknown`, `columns.twice`.
     /// - Corrupt: `schema.physical_name`.
     /// - Unsupported: `partition_value.type`.
     pub fn new(layout: TableLayout, columns: Option<&[String]>, extras: Extras) -> Result<Self> {
@@ -129,16 +144,6 @@ impl ReadPlan {
             (change_type, ChangeType, "_change_type", Utf8),
         ];
         for (_, column, name, data_type) in extras.into_iter().filter(|(selected, ..)| *selected) {
-            if fields
-                .iter()
-                .any(|field| field.name().eq_ignore_ascii_case(name))
-            {
-                let message = format!(
-                    "the table has a column named {name}: omit it, or do not request the metadata column of \
-                     this name"
-                );
-                return Err(Error::invalid("columns.reserved", message));
-            }
             let nullable = !matches!(column, FilePath | RowIndex);
             fields.push(Arc::new(Field::new(name, data_type, nullable)));
             planned.push(column);
@@ -149,10 +154,36 @@ impl ReadPlan {
             decoded: Arc::clone(&schema),
             schema,
             filter: None,
+            filter_columns: Vec::new(),
             steps: None,
             layout,
             batch_rows: None,
         })))
+    }
+
+    /// Refuses extras with the names of columns.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `columns.reserved`.
+    pub fn check_names(&self) -> Result<()> {
+        let columns = self.columns().iter().zip(self.0.schema.fields());
+        let (of_table, extras): (Vec<_>, Vec<_>) =
+            columns.partition(|(column, _)| column.is_of_table());
+        for (_, extra) in extras {
+            let name = extra.name();
+            if of_table
+                .iter()
+                .any(|(_, field)| same_name(field.name(), name))
+            {
+                let message = format!(
+                    "the table has a column named {name}: omit it, or do not request the metadata column of \
+                     this name"
+                );
+                return Err(Error::invalid("columns.reserved", message));
+            }
+        }
+        Ok(())
     }
 
     /// Sets the maximum number of rows of a batch; by default it depends on the size of the rows.
@@ -179,7 +210,7 @@ impl ReadPlan {
         let mut rest = Inner::clone(&self.0);
         rest.columns.truncate(rest.schema.fields().len());
         rest.decoded = Arc::clone(&rest.schema);
-        (rest.filter, rest.steps) = (None, None);
+        (rest.filter, rest.filter_columns, rest.steps) = (None, Vec::new(), None);
         let positions = Field::new("_row_index", ArrowType::Int64, false);
         let schema = Arc::new(Schema::new(vec![positions]));
         let filter_pass = Inner {
@@ -224,6 +255,11 @@ impl ReadPlan {
         self.0.filter.as_ref()
     }
 
+    /// Returns the index among the decoded columns for each column of the filter.
+    pub(super) fn filter_columns(&self) -> &[usize] {
+        &self.0.filter_columns
+    }
+
     /// Returns the plan in two steps, if that may save work.
     pub(super) fn steps(&self) -> Option<&Steps> {
         self.0.steps.as_ref()
@@ -231,18 +267,12 @@ impl ReadPlan {
 
     /// Returns `true` if the predicate uses columns in the files.
     pub(super) fn filters_data(&self) -> bool {
-        let Some(filter) = self.filter() else {
-            return false;
-        };
-        let names: Vec<_> = filter
-            .columns()
+        let columns = self.columns();
+        let mut used = self
+            .filter_columns()
             .iter()
-            .filter_map(|column| column.path.first())
-            .collect();
-        let mut columns = self.columns().iter();
-        columns.any(
-            |column| matches!(column, OutputColumn::Data(field) if names.contains(&&field.name)),
-        )
+            .filter_map(|at| columns.get(*at));
+        used.any(|column| matches!(column, OutputColumn::Data(_)))
     }
 
     pub(super) fn batch_rows(&self) -> Option<usize> {
@@ -258,12 +288,16 @@ impl Inner {
             let name = column.path.first().map_or("", String::as_str);
             let field = self.layout.schema.field(name);
             let field = field.ok_or_else(|| unknown(name, &self.layout.schema))?;
-            if fields.iter().any(|known| *known.name() == field.name) {
-                continue;
+            // an extra may have the name of a column that is not requested
+            let mut known = self.columns.iter().zip(&fields);
+            let known = known
+                .position(|(column, known)| column.is_of_table() && *known.name() == field.name);
+            self.filter_columns.push(known.unwrap_or(fields.len()));
+            if known.is_none() {
+                let (column, output) = self.layout.column(field)?;
+                self.columns.push(column);
+                fields.push(output);
             }
-            let (column, output) = self.layout.column(field)?;
-            self.columns.push(column);
-            fields.push(output);
         }
         self.decoded = Arc::new(Schema::new(Fields::from(fields)));
         self.filter = Some(filter);

@@ -13,7 +13,7 @@ use arrow_select::filter::filter_record_batch;
 
 use super::columns::{Constant, Positions, stored_or};
 use super::open::{OpenFile, UnitRows, decoder_failed};
-use super::plan::OutputColumn;
+use super::plan::{OutputColumn, ReadPlan};
 use super::shape::Origin;
 use super::unit_decoder::{UnitDecoder, count};
 use crate::codec::decoder::guarded;
@@ -177,7 +177,7 @@ impl UnitBatches {
             RecordBatch::try_new_with_options(schema, arrays, &options).map_err(page_error)?;
         match file.plan.filter() {
             None => Ok(batch),
-            Some(filter) => matching(&batch, filter, file.plan.schema().fields().len()),
+            Some(filter) => matching(&batch, filter, &file.plan),
         }
     }
 }
@@ -253,14 +253,12 @@ impl DecodedRows<'_> {
     }
 }
 
-/// Returns the first `num_columns` columns of the rows that satisfy the predicate.
-fn matching(
-    batch: &RecordBatch,
-    filter: &BoundPredicate,
-    num_columns: usize,
-) -> Result<RecordBatch> {
-    let matches = filter.evaluate(batch)?;
-    let columns: Vec<usize> = (0..num_columns).collect();
+/// Returns the output columns of the decoded rows that satisfy the predicate.
+fn matching(batch: &RecordBatch, filter: &BoundPredicate, plan: &ReadPlan) -> Result<RecordBatch> {
+    // only its columns: another one may have the name of one of them
+    let used = batch.project(plan.filter_columns()).map_err(page_error)?;
+    let matches = filter.evaluate(&used)?;
+    let columns: Vec<usize> = (0..plan.schema().fields().len()).collect();
     let batch = batch.project(&columns).map_err(page_error)?;
     if matches.true_count() == batch.num_rows() {
         return Ok(batch);

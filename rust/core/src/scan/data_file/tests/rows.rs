@@ -330,13 +330,10 @@ fn refuses_unknown_repeated_and_reserved_columns() {
     assert_eq!(error.code(), "columns.unknown");
     assert!(error.message().contains("it has n, s"), "{error}");
     assert_eq!(plan_of(&["n", "N"]).unwrap_err().code(), "columns.twice");
-    let reserved = ReadPlan::new(
-        layout(&[("_ROW_index", r#""long""#)]),
-        None,
-        Extras {
-            row_index: true,
-            ..Extras::default()
-        },
-    );
-    assert_eq!(reserved.unwrap_err().code(), "columns.reserved");
+    let extras = Extras {
+        row_index: true,
+        ..Extras::default()
+    };
+    let plan = ReadPlan::new(layout(&[("_ROW_index", r#""long""#)]), None, extras).unwrap();
+    assert_eq!(plan.check_names().unwrap_err().code(), "columns.reserved");
 }
