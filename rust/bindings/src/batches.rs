@@ -124,13 +124,7 @@ impl ArrowTable {
 
 /// One record batch, for `pyarrow.record_batch()`.
 #[pyclass(module = "deltareplay._native", frozen)]
-pub(crate) struct ArrowBatch(RecordBatch);
-
-impl ArrowBatch {
-    pub(crate) fn new(batch: RecordBatch) -> Self {
-        Self(batch)
-    }
-}
+pub(crate) struct ArrowBatch(pub(crate) RecordBatch);
 
 #[pymethods]
 impl ArrowBatch {

@@ -291,7 +291,7 @@ fn range_batch(ranges: impl Iterator<Item = Range<u64>>) -> Result<ArrowBatch> {
 fn batch<const N: usize>(columns: [(&str, ArrayRef); N]) -> Result<ArrowBatch> {
     let columns = columns.map(|(name, array)| (name, array, false));
     RecordBatch::try_from_iter_with_nullable(columns)
-        .map(ArrowBatch::new)
+        .map(ArrowBatch)
         .map_err(|cause| {
             Error::invalid("dv.too_many_rows", "the rows do not fit into Arrow arrays")
                 .because(cause)

@@ -136,7 +136,7 @@ impl Snapshot {
             warn(&self.state, None, message);
             return Ok(None);
         }
-        Ok(bounds.map(ArrowBatch::new))
+        Ok(bounds.map(ArrowBatch))
     }
 
     /// Returns the total size of the live files in bytes.
