@@ -8,6 +8,7 @@
 //! Not part of the protocol; operation and metrics as in delta-spark.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::json;
@@ -20,17 +21,13 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::replay::{FileActionKey, KeySet, Source};
 use crate::snapshot::Snapshot;
 use crate::spec::Metadata;
-use crate::storage::interrupt;
-use crate::storage::pool::ordered;
+use crate::storage::{interrupt, pool};
 use crate::transaction::{CommitDescription, Transaction, TransactionOptions, metric_strings};
 use crate::write::random::now_after;
 use crate::write::{AddFile, RemoveFile, keep_high_water_marks};
 
 /// The maximum number of missing files named in an error.
 const MAX_NAMED: usize = 3;
-
-/// The number of files that are checked per unit of work.
-const CHECK_BATCH: usize = 64;
 
 /// Properties of the newest version that a restore keeps.
 pub const KEPT_PROPERTIES: [&str; 5] = [
@@ -149,7 +146,7 @@ fn live_only_in(source: &Source, of: &Snapshot, other: &Snapshot) -> Result<Vec<
 
 /// Returns the paths, as in the log, of files that do not exist or whose deletion vector does not.
 fn missing(source: &Source, files: &[AddFile]) -> Result<Vec<String>> {
-    let mut paths_of_files: Vec<(String, Vec<String>)> = Vec::with_capacity(files.len());
+    let mut paths_of_files = Vec::with_capacity(files.len());
     for file in files {
         let mut paths = vec![source.resolver.resolve("", &file.path)?.into_owned()];
         if let Some(vector) = &file.deletion_vector
@@ -159,29 +156,17 @@ fn missing(source: &Source, files: &[AddFile]) -> Result<Vec<String>> {
         }
         paths_of_files.push((file.path.clone(), paths));
     }
-    let units: Vec<Vec<(String, Vec<String>)>> = paths_of_files
-        .chunks(CHECK_BATCH)
-        .map(<[_]>::to_vec)
-        .collect();
-    let storage = std::sync::Arc::clone(&source.storage);
-    let at_once = units.len();
-    let work = move |unit: Vec<(String, Vec<String>)>| {
-        let mut missing = Vec::new();
-        for (name, paths) in unit {
-            for path in paths {
-                match storage.head(&path) {
-                    Ok(_) => {}
-                    Err(error) if error.code() == "storage.not_found" => {
-                        missing.push(name);
-                        break;
-                    }
-                    Err(error) => return Err(error),
-                }
+    let storage = Arc::clone(&source.storage);
+    let missing = pool::map_concurrently(paths_of_files, move |(name, paths)| {
+        for path in paths {
+            match storage.head(path) {
+                Ok(_) => {}
+                Err(error) if error.code() == "storage.not_found" => return Ok(Some(name.clone())),
+                Err(error) => return Err(error),
             }
         }
-        Ok(missing)
-    };
-    let missing = ordered(units, at_once, work).collect::<Result<Vec<_>>>()?;
+        Ok(None)
+    })?;
     Ok(missing.into_iter().flatten().collect())
 }
 
