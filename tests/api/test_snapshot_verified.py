@@ -202,3 +202,17 @@ def test_update_verifies_the_new_version(table: Path) -> None:
     with pytest.raises(dr.CorruptTableError) as caught:
         old.update()
     assert caught.value.code == "stats.json"
+
+
+@pytest.mark.parametrize("key", ["writeStatsAsJson", "WRITESTATSASJSON"])
+def test_statistics_that_checkpoints_have_as_a_struct_only(tmp_path: Path, key: str) -> None:
+    """The text of their JSON is not that of the checksum; keys of properties have any case."""
+    log = logs.LogBuilder(tmp_path)
+    properties = {f"delta.checkpoint.{key}": "false", "delta.checkpoint.writeStatsAsStruct": "true"}
+    log.create(logs.schema(id="long"), configuration=properties)
+    added = logs.add("a", stats='{ "numRecords" : 3 }')
+    log.commit(added)
+    dr.Table(log.uri).checkpoint()
+    log.delete_commits(below=1)
+    log.checksum(allFiles=[added["add"]])
+    assert verified(tmp_path).num_files == 1

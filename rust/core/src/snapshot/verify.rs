@@ -26,9 +26,6 @@ use crate::log::commit::read_commit_info;
 use crate::replay::{FileActionKey, KeySet, LogState, Source};
 use crate::storage::interrupt;
 
-/// If this property is false, checkpoints lack the original text of the statistics.
-const STATS_AS_JSON: &str = "delta.checkpoint.writeStatsAsJson";
-
 /// The fields of a file that a checksum may omit.
 const OPTIONAL_FIELDS: [FileField; 5] = [
     FileField::Stats,
@@ -137,6 +134,7 @@ impl Snapshot {
         let typed = FileColumns::of_names(Some(&[PARTITION_VALUES.to_owned()]), self)?;
         let mut seen = KeySet::default();
         let mut totals = FileTotals::new(self.0.checksum.as_ref(), source)?;
+        let keeps_stats = self.metadata().has_json_stats_in_checkpoints();
         for rows in self.file_batches(source, FileColumns::all(), None)? {
             interrupt::check()?;
             let rows = rows?;
@@ -152,7 +150,7 @@ impl Snapshot {
                 let resolved = source.resolver.resolve("", path).map(drop);
                 resolved
                     .and_then(|()| vectors.get(row).map(drop))
-                    .and_then(|()| totals.add(&rows, row, *key, self.keeps_stats()))
+                    .and_then(|()| totals.add(&rows, row, *key, keeps_stats))
                     .map_err(|error| error.at_path(path))?;
             }
             if let Some(error) = malformed_fields(&rows, Some(&typed)).into_iter().next() {
@@ -160,11 +158,6 @@ impl Snapshot {
             }
         }
         totals.finish()
-    }
-
-    fn keeps_stats(&self) -> bool {
-        let property = self.metadata().configuration.get(STATS_AS_JSON);
-        property.is_none_or(|value| !value.eq_ignore_ascii_case("false"))
     }
 }
 

@@ -169,6 +169,12 @@ impl Metadata {
         self.property(key)
             .is_some_and(|value| value.eq_ignore_ascii_case("true"))
     }
+
+    /// Returns `true` if checkpoints have the JSON text of statistics, which is the default.
+    pub(crate) fn has_json_stats_in_checkpoints(&self) -> bool {
+        self.property("delta.checkpoint.writeStatsAsJson")
+            .is_none_or(|value| value.eq_ignore_ascii_case("true"))
+    }
 }
 
 impl StructField {
