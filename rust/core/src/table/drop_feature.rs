@@ -335,8 +335,7 @@ impl Table {
         // resumed before the files are added again
         let new = definition::set_properties(snapshot.metadata(), properties)?;
         check_combination(&new.configuration)?;
-        let is_suspended = snapshot.metadata().property(SUSPENDED);
-        if is_suspended.is_some_and(|value| value.eq_ignore_ascii_case("true")) {
+        if snapshot.metadata().is_on(SUSPENDED) {
             self.unset(SUSPENDED, options)?;
         }
         if !snapshot.protocol().is_supported("rowTracking") {

@@ -13,11 +13,15 @@ use arrow_schema::SchemaRef;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 
-use super::rows::{ControlActions, FileActionColumns, encoding_failed, names_of_adds, rows_of};
+use super::rows::{
+    ControlActions, columns_of_adds, convert_tombstones, encoding_failed, names_of_adds, rows_of,
+    schema, sidecar_schema,
+};
 use super::v2::{Contents, SIDECAR_ADD, SIDECAR_REMOVE, delete_sidecars, manifest, put};
 use super::{
     CODEC, WrittenCheckpoint, check_count, check_v2, describe_existing, find_existing, options,
 };
+use crate::codec::file_columns::FileColumns;
 use crate::codec::parquet_file::codec;
 use crate::error::Result;
 use crate::replay::Source;
@@ -108,11 +112,10 @@ pub fn write_sidecars(
     codec_name: Option<&str>,
     threads: Option<usize>,
 ) -> Result<Vec<WrittenSidecar>> {
-    let files = FileActionColumns::with_columns(tail.columns()?);
-    let mut writer = SidecarWriter::new(source, &files, codec(codec_name).0);
+    let mut writer = SidecarWriter::new(source, &tail.columns()?, codec(codec_name).0);
     let work = |writer: &mut SidecarWriter<'_>| {
         for batch in piece.tombstones(source, tail, threads)? {
-            writer.take(SIDECAR_REMOVE, files.convert_tombstones(&batch?)?)?;
+            writer.take(SIDECAR_REMOVE, convert_tombstones(&batch?)?)?;
         }
         for batch in piece.rows(source, tail, threads)? {
             writer.take(SIDECAR_ADD, StructArray::from(batch?))?;
@@ -136,14 +139,14 @@ impl CheckpointPlan {
         source: &Source,
         written: Vec<WrittenSidecar>,
     ) -> Result<WrittenCheckpoint> {
-        let (snapshot, files) = (&self.snapshot, FileActionColumns::of(&self.snapshot)?);
+        let (snapshot, adds) = (&self.snapshot, columns_of_adds(&self.snapshot)?);
         let compression = codec(self.codec.as_deref()).0;
         let control = ControlActions::of(source, snapshot)?;
-        let mut writer = SidecarWriter::new(source, &files, compression);
+        let mut writer = SidecarWriter::new(source, &adds, compression);
         writer.written = written;
         let work = |writer: &mut SidecarWriter<'_>| {
             for batch in &self.tombstones.batches {
-                writer.take(SIDECAR_REMOVE, files.convert_tombstones(batch)?)?;
+                writer.take(SIDECAR_REMOVE, convert_tombstones(batch)?)?;
             }
             for batch in &self.files.batches {
                 writer.take(SIDECAR_ADD, StructArray::from(batch.clone()))?;
@@ -158,7 +161,7 @@ impl CheckpointPlan {
         let done = work(&mut writer);
         let written = writer.finish(done)?;
         let contents = Contents {
-            schema: files.schema(true),
+            schema: schema(&adds, true),
             compression,
             num_files: written.iter().map(|sidecar| sidecar.num_files).sum(),
             num_removes: written.iter().map(|sidecar| sidecar.num_removes).sum(),
@@ -184,10 +187,10 @@ struct OpenSidecar {
 }
 
 impl<'a> SidecarWriter<'a> {
-    fn new(source: &'a Source, files: &FileActionColumns, compression: Compression) -> Self {
+    fn new(source: &'a Source, adds: &FileColumns, compression: Compression) -> Self {
         Self {
             storage: &*source.storage,
-            schema: files.sidecar_schema(),
+            schema: sidecar_schema(adds),
             compression,
             open: None,
             written: Vec::new(),

@@ -31,7 +31,9 @@ mod hint;
 mod rows;
 mod v2;
 
-use rows::{ADD, ControlActions, FileActionColumns, REMOVE, encoding_failed, rows_of};
+use rows::{
+    ADD, ControlActions, REMOVE, columns_of_adds, encoding_failed, rows_of, schema, tombstones,
+};
 
 /// The property that names the codec.
 const CODEC: &str = "delta.parquet.compression.codec";
@@ -259,8 +261,8 @@ struct Encoded {
 
 /// Encodes all actions into one file.
 fn encode(source: &Source, snapshot: &Snapshot, control: &ControlActions) -> Result<Encoded> {
-    let files = FileActionColumns::of(snapshot)?;
-    let schema = files.schema(false);
+    let adds = columns_of_adds(snapshot)?;
+    let schema = schema(&adds, false);
     let options = options(compression(snapshot));
     let mut writer = ArrowWriter::try_new_with_options(Vec::new(), Arc::clone(&schema), options)
         .map_err(encoding_failed)?;
@@ -273,12 +275,12 @@ fn encode(source: &Source, snapshot: &Snapshot, control: &ControlActions) -> Res
     for (column, values) in control.rows()? {
         write(&mut writer, column, values)?;
     }
-    for values in files.tombstones(source, snapshot)? {
+    for values in tombstones(source, snapshot)? {
         write(&mut writer, REMOVE, values)?;
     }
     writer.flush().map_err(encoding_failed)?; // row groups of files have no other actions
     let mut num_files = 0;
-    for batch in snapshot.file_batches(source, files.adds, None)? {
+    for batch in snapshot.file_batches(source, adds, None)? {
         interrupt::check()?;
         let values = StructArray::from(batch?);
         num_files += values.len() as u64;

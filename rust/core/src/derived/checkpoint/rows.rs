@@ -95,110 +95,79 @@ impl ControlActions {
     }
 }
 
-/// The columns and rows of `add` and `remove`.
-#[derive(Debug)]
-pub(super) struct FileActionColumns {
-    pub(super) adds: FileColumns,
-    removes: Vec<FileField>,
+/// Returns the columns of a checkpoint with all actions; with `v2`, including those of a manifest.
+pub(super) fn schema(adds: &FileColumns, v2: bool) -> SchemaRef {
+    let mut columns = vec![
+        structure("txn", transaction_fields()),
+        structure("add", adds.schema().fields().clone()),
+        structure("remove", fields_of_removes()),
+        structure("metaData", metadata_fields()),
+        structure("protocol", protocol_fields()),
+        structure("domainMetadata", domain_fields()),
+    ];
+    if v2 {
+        columns.push(structure(
+            "checkpointMetadata",
+            checkpoint_metadata_fields(),
+        ));
+        columns.push(structure("sidecar", sidecar_fields()));
+    }
+    Arc::new(Schema::new(columns))
 }
 
-impl FileActionColumns {
-    pub(super) fn of(snapshot: &Snapshot) -> Result<Self> {
-        let names = names_of_adds(snapshot);
-        Ok(Self::with_columns(FileColumns::of_names(
-            Some(&names),
-            snapshot,
-        )?))
-    }
-
-    /// Uses these columns of `add`.
-    pub(super) fn with_columns(adds: FileColumns) -> Self {
-        Self {
-            adds,
-            removes: REMOVE_FIELDS
-                .into_iter()
-                .filter(|field| !matches!(field, FileField::Stats | FileField::Tags))
-                .collect(),
-        }
-    }
-
-    fn remove_fields(&self) -> Fields {
-        self.removes.iter().map(|field| field.arrow()).collect()
-    }
-
-    /// Returns the columns of a checkpoint with all actions; with `v2`, including those of a manifest.
-    pub(super) fn schema(&self, v2: bool) -> SchemaRef {
-        let mut columns = vec![
-            structure("txn", transaction_fields()),
-            structure("add", self.adds.schema().fields().clone()),
-            structure("remove", self.remove_fields()),
-            structure("metaData", metadata_fields()),
-            structure("protocol", protocol_fields()),
-            structure("domainMetadata", domain_fields()),
-        ];
-        if v2 {
-            columns.push(structure(
-                "checkpointMetadata",
-                checkpoint_metadata_fields(),
-            ));
-            columns.push(structure("sidecar", sidecar_fields()));
-        }
-        Arc::new(Schema::new(columns))
-    }
-
-    /// Returns the columns of a sidecar.
-    pub(super) fn sidecar_schema(&self) -> SchemaRef {
-        Arc::new(Schema::new(vec![
-            structure("add", self.adds.schema().fields().clone()),
-            structure("remove", self.remove_fields()),
-        ]))
-    }
-
-    /// Reads the unexpired tombstones.
-    pub(super) fn tombstones(
-        &self,
-        source: &Source,
-        snapshot: &Snapshot,
-    ) -> Result<Vec<StructArray>> {
-        let tombstones = snapshot.tombstones(source)?;
-        let batches = tombstones.batches.iter();
-        batches
-            .map(|batch| self.convert_tombstones(batch))
-            .collect()
-    }
-
-    /// Converts tombstones from the columns of the log to those of a checkpoint.
-    pub(super) fn convert_tombstones(&self, batch: &RecordBatch) -> Result<StructArray> {
-        let values = self.removes.iter().map(|field| {
-            let values = batch.column_by_name(field.name()).cloned();
-            let values = values.ok_or_else(|| missing(field.name()))?;
-            Ok(match field {
-                FileField::DataChange => Arc::new(BooleanArray::from(vec![false; values.len()])),
-                _ => values,
-            })
-        });
-        structs(
-            self.remove_fields(),
-            values.collect::<Result<Vec<ArrayRef>>>()?,
-        )
-    }
+/// Returns the columns of a sidecar.
+pub(super) fn sidecar_schema(adds: &FileColumns) -> SchemaRef {
+    Arc::new(Schema::new(vec![
+        structure("add", adds.schema().fields().clone()),
+        structure("remove", fields_of_removes()),
+    ]))
 }
 
-/// Returns the columns of `add`, depending on the properties for the format of statistics.
+/// Reads the unexpired tombstones.
+pub(super) fn tombstones(source: &Source, snapshot: &Snapshot) -> Result<Vec<StructArray>> {
+    let batches = snapshot.tombstones(source)?.batches;
+    batches.iter().map(convert_tombstones).collect()
+}
+
+/// Converts tombstones from the columns of the log to those of a checkpoint.
+pub(super) fn convert_tombstones(batch: &RecordBatch) -> Result<StructArray> {
+    let values = columns_of_removes().map(|field| {
+        let values = batch.column_by_name(field.name()).cloned();
+        let values = values.ok_or_else(|| missing(field.name()))?;
+        Ok(match field {
+            FileField::DataChange => Arc::new(BooleanArray::from(vec![false; values.len()])),
+            _ => values,
+        })
+    });
+    structs(fields_of_removes(), values.collect::<Result<_>>()?)
+}
+
+fn columns_of_removes() -> impl Iterator<Item = FileField> {
+    let all = REMOVE_FIELDS.into_iter();
+    all.filter(|field| !matches!(field, FileField::Stats | FileField::Tags))
+}
+
+fn fields_of_removes() -> Fields {
+    columns_of_removes().map(|field| field.arrow()).collect()
+}
+
+/// Returns the columns of `add`.
+pub(super) fn columns_of_adds(snapshot: &Snapshot) -> Result<FileColumns> {
+    FileColumns::of_names(Some(&names_of_adds(snapshot)), snapshot)
+}
+
+/// Returns the names of the columns of `add`, depending on the properties for the format of statistics.
 pub(super) fn names_of_adds(snapshot: &Snapshot) -> Vec<String> {
-    let is_on = |key: &str, default: bool| {
-        let value = snapshot.metadata().property(key);
-        value.map_or(default, |value| value.eq_ignore_ascii_case("true"))
-    };
-    let as_json = is_on("delta.checkpoint.writeStatsAsJson", true);
+    let metadata = snapshot.metadata();
+    let as_json = metadata.has_json_stats_in_checkpoints();
     let mut names: Vec<String> = ADD_FIELDS
         .iter()
         .filter(|field| as_json || **field != FileField::Stats)
         .map(|field| field.name().to_owned())
         .collect();
     // the default is false in the protocol and true in delta-spark
-    if is_on("delta.checkpoint.writeStatsAsStruct", false) {
-        if !snapshot.metadata().partition_columns.is_empty() {
+    if metadata.is_on("delta.checkpoint.writeStatsAsStruct") {
+        if !metadata.partition_columns.is_empty() {
             names.push("partitionValues_parsed".to_owned());
         }
         names.push("stats_parsed".to_owned());

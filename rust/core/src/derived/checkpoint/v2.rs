@@ -13,10 +13,11 @@ use serde_json::{Value, json};
 
 use super::hint::{self, V2Details};
 use super::rows::{
-    CHECKPOINT_METADATA, ControlActions, FileActionColumns, SIDECAR, checkpoint_metadata_rows,
-    encoding_failed, rows_of, sidecar_rows,
+    CHECKPOINT_METADATA, ControlActions, SIDECAR, checkpoint_metadata_rows, columns_of_adds,
+    encoding_failed, rows_of, schema, sidecar_rows, sidecar_schema, tombstones,
 };
 use super::{ROW_GROUP, WrittenCheckpoint, check_count, compression, options};
+use crate::codec::file_columns::FileColumns;
 use crate::error::Result;
 use crate::log::path::{LOG_DIRECTORY, SIDECAR_DIRECTORY};
 use crate::replay::Source;
@@ -53,7 +54,7 @@ pub(super) fn write(
     }
     // from here on a manifest may reference them, even if its writer gets no confirmation
     let contents = Contents {
-        schema: sidecars.files.schema(true),
+        schema: schema(&sidecars.adds, true),
         compression: sidecars.compression,
         sidecars: sidecars.written,
         num_files: sidecars.num_files,
@@ -89,7 +90,7 @@ pub(super) struct Contents {
 /// Sidecars being written.
 struct Sidecars {
     source: Source,
-    files: FileActionColumns,
+    adds: FileColumns,
     schema: SchemaRef,
     compression: Compression,
     written: Vec<Sidecar>,
@@ -100,11 +101,11 @@ struct Sidecars {
 
 impl Sidecars {
     fn new(source: &Source, snapshot: &Snapshot) -> Result<Self> {
-        let files = FileActionColumns::of(snapshot)?;
+        let adds = columns_of_adds(snapshot)?;
         Ok(Self {
             source: source.clone(),
-            schema: files.sidecar_schema(),
-            files,
+            schema: sidecar_schema(&adds),
+            adds,
             compression: compression(snapshot),
             written: Vec::new(),
             waiting: Vec::new(),
@@ -116,11 +117,11 @@ impl Sidecars {
     /// Writes all sidecars.
     fn fill(&mut self, snapshot: &Snapshot) -> Result<()> {
         let mut pending = PendingSidecar::default();
-        for values in self.files.tombstones(&self.source, snapshot)? {
+        for values in tombstones(&self.source, snapshot)? {
             self.num_removes += values.len() as u64;
             self.take(&mut pending, SIDECAR_REMOVE, &values)?;
         }
-        for batch in snapshot.file_batches(&self.source, self.files.adds.clone(), None)? {
+        for batch in snapshot.file_batches(&self.source, self.adds.clone(), None)? {
             let values = StructArray::from(batch?);
             self.num_files += values.len() as u64;
             self.take(&mut pending, SIDECAR_ADD, &values)?;
