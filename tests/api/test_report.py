@@ -528,6 +528,16 @@ def test_impossible_times_and_sizes_are_accepted(
     assert Page(dr.Table(log.uri)._repr_html_()).names
 
 
+def test_a_part_beside_a_far_larger_one_has_a_tile(log: logs.LogBuilder, tmp_path: Path) -> None:
+    log.create(logs.schema(id="long", p="string"), partition_columns=["p"])
+    log.commit(
+        logs.add("a", partition_values={"p": "x"}, size=2**62),
+        logs.add("b", partition_values={"p": "y"}, size=1),
+    )
+    _, page = write_report(dr.Table(log.uri), tmp_path)
+    assert "y: 1 B, 1 file" in map(ascii_spaces, page.text)
+
+
 @pytest.mark.parametrize(
     ("number", "expected"),
     [

@@ -283,10 +283,13 @@ def squarified(weights: Sequence[float], aspect: float) -> list[tuple[float, flo
     >>> squarified([3, 1], aspect=2)
     [(0.0, 0.0, 0.75, 1.0), (0.75, 0.0, 0.25, 1.0)]
     """
+    # a smaller share would round to no width at all
+    smallest = sum(weights) * 1e-9
+    weights = [max(weight, smallest) for weight in weights]
     total = sum(weights)
     x, y, width, height = 0.0, 0.0, aspect, 1.0
     rectangles: list[tuple[float, float, float, float]] = []
-    rest = [weight * aspect / total for weight in weights] if total else []
+    rest = [weight * aspect / total for weight in weights]
     while rest:
         side = min(width, height)
         row = 1
