@@ -52,15 +52,16 @@ def test_the_tables_of_a_query_are_found_in_its_text(text: str) -> None:
 def test_a_version_or_timestamp_belongs_to_the_table_before_it() -> None:
     text = (
         "SELECT * FROM delta.`/a b` VERSION AS OF 3 x, b FOR TIMESTAMP AS OF '2026-01-01', "
-        "c TIMESTAMP AS OF now() JOIN d VERSION AS OF '7'"
+        "c TIMESTAMP AS OF now() JOIN d VERSION AS OF '7', e TIMESTAMP AS OF '2026'::DATE y"
     )
     result = references(text)
-    assert [item.name for item in result] == [("delta", "/a b"), ("b",), ("c",), ("d",)]
+    assert [item.name for item in result] == [("delta", "/a b"), ("b",), ("c",), ("d",), ("e",)]
     assert [(item.version, item.timestamp) for item in result] == [
         (3, None),
         (None, "2026-01-01"),
         (None, ConstantExpression("now()")),
         (7, None),
+        (None, ConstantExpression("'2026'::DATE")),
     ]
     assert text[result[0].start : result[0].end] == "delta.`/a b` VERSION AS OF 3"
 

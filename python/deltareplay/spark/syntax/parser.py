@@ -385,7 +385,7 @@ class Parser:
         start = self.index
         if self.token.kind == "string":
             value = self.string()
-            if self.token.text not in _OPERATORS and self.token.kind != "string":
+            if self.token.text not in (*_OPERATORS, ":") and self.token.kind != "string":
                 return value
             self.index = start
         self._term()
