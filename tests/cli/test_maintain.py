@@ -189,16 +189,16 @@ def test_watch_begins_at_the_version(run, written) -> None:
 
 
 def test_watch_prints_each_commit_while_others_are_added(run, written, monkeypatch) -> None:
-    history, commits = dr.Table.history, iter([[{"id": 7}]])
+    history, ids = dr.Table.history, iter(range(7, 20))
 
-    def after_a_commit(table: dr.Table, limit: int) -> pa.Table:
-        for rows in commits:
-            table.append(rows)
-        return history(table, limit)
+    def after_a_commit(table: dr.Table, limit: int | None = None, **version: int) -> pa.Table:
+        table.append([{"id": next(ids)}])
+        return history(table, limit, **version)
 
     monkeypatch.setattr(dr.Table, "history", after_a_commit)
     rows = run("watch", written.uri, "--from", 2, "--limit", 2, "--json").lines
     assert [row["version"] for row in rows] == [2, 3]
+    assert next(ids) == 9, "each commit is read once"
 
 
 def test_watch_prints_new_commits(written) -> None:

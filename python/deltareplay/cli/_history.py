@@ -173,11 +173,14 @@ def _new_commits(table: Table, start: int | None, interval: float) -> Iterator[d
     """Yield commits from ``start`` on, oldest first; wait for new ones."""
     last = table.snapshot().version if start is None else start - 1
     while True:
-        newest = table.snapshot().version
-        commits = list(records(table.history(newest - last).to_batches())) if newest > last else []
-        if commits and commits[0]["version"] > newest:
-            continue  # commits were added since, so the oldest ones are missing
+        limit = table.snapshot().version - last
+        commits = list(records(table.history(limit).to_batches())) if limit > 0 else []
         if not commits:
             time.sleep(interval)
+            continue
+        if len(commits) == limit:
+            # commits that were added since are in place of the oldest ones
+            for version in range(last + 1, commits[-1]["version"]):
+                yield from records(table.history(version=version).to_batches())
         yield from reversed(commits)
-        last = max(last, newest)
+        last = commits[0]["version"]
