@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -172,12 +173,22 @@ def bad(**fields: Any) -> Callable[[dr.Transaction], object]:
     return lambda txn: txn.add(**{"path": "x", "size": 1, **fields})
 
 
+def test_a_parameter_that_json_lacks_is_refused(files: dr.Table) -> None:
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        files.transaction(parameters={"day": [date(2026, 1, 1)]})
+    assert caught.value.code == "argument.type"
+
+
 REFUSED: dict[str, tuple[Callable[[dr.Transaction], object], str]] = {
     "a negative size": (bad(size=-1), "transaction.file"),
     "a path outside the table": (bad(path="../x"), "transaction.file"),
     "a path of another store": (bad(path="s3://bucket/x"), "transaction.file"),
     "values of other columns": (bad(partition_values={"d": "1"}), "transaction.partition_values"),
     "a size that is text": (bad(size="1"), "argument.type"),
+    "a statistic that JSON lacks": (
+        bad(stats={"minValues": {"d": date(2026, 1, 1)}}),
+        "argument.type",
+    ),
     "a vector without the feature": (bad(deletion_vector=VECTOR), "transaction.deletion_vector"),
     "a file twice": (
         lambda txn: (txn.add("x", size=1), txn.add("x", size=1)),

@@ -13,6 +13,7 @@ import pyarrow as pa
 from deltareplay._support import log
 from deltareplay._support.arguments import checked_methods, names
 from deltareplay._transaction.written import warn_after_commit
+from deltareplay.exceptions import InvalidArgumentError
 
 if TYPE_CHECKING:
     from deltareplay._expressions.filters import Filter
@@ -413,7 +414,7 @@ class Transaction:
         """
         self._done = True
         self._native.describe(
-            json.dumps(self._description["parameters"]),
+            _dumps(self._description["parameters"]),
             self._description["metrics"],
             self._description["user_metadata"],
             self._description["tags"],
@@ -476,10 +477,17 @@ def _dumps(value: Any) -> str:
 
 
 def _as_dict(value: Any) -> dict[Any, Any]:
-    """Convert a mapping of another type than dict, for ``json.dumps``."""
+    """Convert a mapping of another type than dict, for ``json.dumps``.
+
+    Raises:
+        InvalidArgumentError: ``argument.type``, for other types that JSON lacks.
+    """
     if isinstance(value, Mapping):
         return dict(value)
-    raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
+    raise InvalidArgumentError(
+        f"the log is JSON, which cannot represent {value!r}, a {type(value).__name__}: pass text",
+        code="argument.type",
+    )
 
 
 def _json_one(body: Mapping[str, Any]) -> str:
@@ -508,9 +516,8 @@ def _removed(row: dict[str, Any], now: int) -> dict[str, Any]:
     """Convert a row of ``add`` or ``remove`` to the body of a ``remove``."""
     extended = row.get("partitionValues") is not None and row.get("size") is not None
     body = {"deletionTimestamp": now, "extendedFileMetadata": extended, **row}
-    if (
-        "modificationTime" in row
-    ):  # an `add`: its `dataChange` is that of the commit that added the file
+    if "modificationTime" in row:
+        # the `dataChange` of an `add` is that of the commit that added the file
         body["dataChange"] = True
     return {key: value for key, value in body.items() if key not in _ADD_ONLY}
 
