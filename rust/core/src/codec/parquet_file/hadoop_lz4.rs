@@ -62,11 +62,13 @@ pub(super) fn recompressed(
         let size = bytes.len() as u64;
         let start = fetched.append(Bytes::from(bytes));
         let dictionary = column.dictionary_page_offset().map(|_| start.cast_signed());
+        // parquet-mr before 1.12 states no offset of a dictionary: the data begins with it
+        let data = start + dictionary.map_or(0, |_| first_data);
         *column = column
             .clone()
             .into_builder()
             .set_dictionary_page_offset(dictionary)
-            .set_data_page_offset((start + first_data).cast_signed())
+            .set_data_page_offset(data.cast_signed())
             .set_total_compressed_size(size.cast_signed())
             .build()?;
         *range = start..start + size;
