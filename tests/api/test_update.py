@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import math
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -181,6 +182,29 @@ def test_generated_columns_and_defaults(tmp_path: Path) -> None:
     table.update("ts IS NOT NULL", {"ts": later})
     days = pa.table(table.snapshot())["day"].to_pylist()
     assert sorted(days, key=str) == [later.date(), later.date(), None]
+
+
+@pytest.mark.parametrize(
+    ("data_type", "value", "generated"),
+    [
+        (pa.float64(), -0.0, 0.0),
+        (pa.float64(), math.nan, -math.nan),
+        (pa.struct({"a": pa.int64()}), {"a": None}, {"a": None}),
+        (pa.list_(pa.float32()), [math.nan, None], [-math.nan, None]),
+        (pa.map_(pa.string(), pa.int64()), [("k", 1)], [("k", 1)]),
+    ],
+    ids=str,
+)
+def test_generated_columns_may_have_all_values_that_are_equal_in_spark(
+    data_type: pa.DataType, value: object, generated: object, tmp_path: Path
+) -> None:
+    copy = pa.field("copy", data_type, metadata={"delta.generationExpression": "x"})
+    table = dr.create_table(tmp_path / "t", pa.schema([pa.field("x", data_type), copy]))
+    rows = pa.Table.from_pylist([{"x": value, "copy": generated}], table.snapshot().schema)
+    assert table.append(rows).version == 1
+    with pytest.raises(dr.InvalidArgumentError, match='must be "x"') as caught:
+        table.append(pa.Table.from_pylist([{"x": value, "copy": None}], rows.schema))
+    assert caught.value.code == "rows.generated"
 
 
 @pytest.mark.parametrize("expression", ["mine(ts)", "ts +", "date_format(ts, 'E')", "id"])

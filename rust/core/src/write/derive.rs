@@ -5,14 +5,15 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
-use arrow_ord::cmp::not_distinct;
-use arrow_schema::{Fields, SchemaRef};
+use arrow_ord::ord::make_comparator;
+use arrow_schema::{Fields, SchemaRef, SortOptions};
 use serde_json::Value;
 
 use super::coerce::{check, coerce};
 use super::columns::columns_mismatch;
 use super::constraints::{unsupported_expression, violation};
 use crate::error::{Error, Result};
+use crate::expr::value::floats::normalized;
 use crate::expr::{BoundFormula, Formula};
 use crate::spec::json::clipped;
 use crate::spec::schema::{StructField, StructType};
@@ -92,7 +93,7 @@ pub(super) fn computed(
     coerce(&formula.evaluate(rows)?, &field.data_type, &field.name)
 }
 
-/// Refuses rows whose value in a generated column differs from its expression.
+/// Refuses rows whose value in a generated column differs from its expression, by Spark's `<=>`.
 pub(super) fn check_generated(
     formula: &BoundFormula,
     rows: &RecordBatch,
@@ -104,8 +105,12 @@ pub(super) fn check_generated(
     let Some(column) = rows.columns().get(index) else {
         return Ok(());
     };
-    let same = not_distinct(column, &expected).map_err(columns_mismatch)?;
-    match same.iter().position(|same| same != Some(true)) {
+    let compare = normalized(column)
+        .and_then(|column| {
+            make_comparator(&column, &normalized(&expected)?, SortOptions::default())
+        })
+        .map_err(columns_mismatch)?;
+    match (0..rows.num_rows()).find(|row| compare(*row, *row).is_ne()) {
         Some(row) => {
             let message = format!(
                 "the generated column {} must be {}, but has another value",
