@@ -127,6 +127,24 @@ def test_fields_omitted_by_the_checksum_are_not_compared(table: Path, field: str
     assert verified(table).num_files == 3
 
 
+def test_a_checkpoint_may_lack_transactions_that_have_expired(log: logs.LogBuilder) -> None:
+    log.create(
+        logs.schema(id="long"),
+        logs.txn("expired", 2),
+        configuration={"delta.setTransactionRetentionDuration": "interval 10 days"},
+    )
+    rows = log.state().actions()
+    logs.write_checkpoint(log.table, 0, [row for row in rows if "txn" not in row])
+    logs.write_hint(log.table, 0, len(rows) - 1)
+    log.commit(logs.commit_info())
+    log.checksum()
+    log.delete_commits(1)
+
+    table = dr.Table(log.uri)
+    assert table.snapshot(verify=True).version == log.version
+    assert [str(finding) for finding in table.verify().findings] == []
+
+
 def test_a_number_out_of_range_does_not_hide_the_rest_of_the_commit_info(table: Path) -> None:
     commit = table / "_delta_log" / logs.commit_name(flips.LATEST)
     text = commit.read_text()

@@ -86,13 +86,14 @@ impl Snapshot {
             check(checksum, "the domains", Some(&expected), Some(&actual))?;
         }
         if let Some(expected) = &expected.set_transactions {
-            let expected: BTreeMap<_, _> = expected.iter().map(|txn| (&txn.app_id, txn)).collect();
-            let expire = self.properties().set_transaction_retention.is_some();
-            let actual = state.transactions.iter();
-            // a transaction that has expired since may be in only one of the two
-            let actual: BTreeMap<_, _> = actual
-                .filter(|(app, _)| !expire || expected.contains_key(app))
-                .collect();
+            let expected = expected.iter().map(|txn| (&txn.app_id, txn));
+            let mut expected: BTreeMap<_, _> = expected.collect();
+            let mut actual: BTreeMap<_, _> = state.transactions.iter().collect();
+            if self.properties().set_transaction_retention.is_some() {
+                // a transaction that has expired since may be in only one of the two
+                expected.retain(|app, _| actual.contains_key(app));
+                actual.retain(|app, _| expected.contains_key(app));
+            }
             check(checksum, "the transactions", Some(&expected), Some(&actual))?;
         }
         Ok(())
