@@ -82,6 +82,21 @@ def test_files_and_definitions(log: logs.LogBuilder) -> None:
     assert (same.files.num_rows, same.definition.num_rows) == (0, 0)
 
 
+def test_a_dot_in_a_name_is_told_from_a_nested_column(log: logs.LogBuilder) -> None:
+    def schema(kind: str) -> str:
+        nested = {"type": "struct", "fields": [logs.field_json("b", kind)]}
+        return logs.schema(**{"a": nested, "a.b": "date"})
+
+    log.create(schema("integer"))
+    log.commit(logs.metadata(schema("long")))
+    log.commit(logs.metadata(logs.schema(a="date")))
+    table = dr.Table(log.uri)
+    first, second, third = (table.snapshot(version=version) for version in range(3))
+    assert str(first.diff(second)).splitlines()[1:] == ["column a.b: integer to long"]
+    removed = third.diff(second).definition["name"].to_pylist()
+    assert removed == ["`a.b`", "a", "a.b"]
+
+
 def test_snapshots_of_different_tables_are_refused(table: dr.Table, rows: dr.Table) -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
         table.snapshot().diff(rows.snapshot())

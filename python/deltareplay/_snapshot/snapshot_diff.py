@@ -78,7 +78,8 @@ class SnapshotDiff(NotebookCard):
 
         Returns:
             ``what`` (string: ``column``, ``partition columns``, ``protocol``, ``reader feature``,
-            ``writer feature``, ``property``, ``domain`` or ``metadata``), ``name``, ``before``,
+            ``writer feature``, ``property``, ``domain`` or ``metadata``), ``name`` (string; of a
+            column its path, with backticks around names that need them in SQL), ``before``,
             ``after`` (string; null if it does not exist).
 
         >>> rows.snapshot(version=0).diff(rows.snapshot(version=1)).definition.num_rows

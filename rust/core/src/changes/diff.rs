@@ -18,6 +18,7 @@ use crate::scan::ScanFile;
 use crate::scan::scan_file::SCAN_FIELDS;
 use crate::snapshot::Snapshot;
 use crate::snapshot::row_count::live_rows;
+use crate::spec::column_path::column_path_text;
 
 /// Schemas are compared down to this depth; anything deeper is compared as a whole.
 const MAX_DEPTH: usize = 32;
@@ -37,7 +38,7 @@ pub struct Difference {
     /// `column`, `partition columns`, `protocol`, `reader feature`, `writer feature`, `property`,
     /// `domain` or `metadata`.
     pub kind: &'static str,
-    /// The name of the column, property or feature.
+    /// The path of the column, or the name of the property or feature.
     pub name: String,
     /// The value before; `None` if there was none.
     pub before: Option<String>,
@@ -251,21 +252,23 @@ fn parts(source: &Source, snapshot: &Snapshot) -> Result<Definition> {
         add("domain", &domain.domain, domain.configuration);
     }
     let schema: Value = serde_json::from_str(&metadata.schema_string).unwrap_or_default();
-    add_columns("", &schema, 0, &mut |name, text| add("column", name, text));
+    add_columns(&mut Vec::new(), &schema, &mut |name, text| {
+        add("column", name, text)
+    });
     Ok(parts)
 }
 
-/// Adds the columns of a struct type in the log's JSON; nested columns have dotted names.
-fn add_columns(prefix: &str, schema: &Value, depth: usize, add: &mut dyn FnMut(&str, String)) {
+/// Adds the columns of a struct type in the log's JSON; `path` is that of the struct.
+fn add_columns(path: &mut Vec<String>, schema: &Value, add: &mut dyn FnMut(&str, String)) {
     let list = schema.get("fields").and_then(Value::as_array);
     for field in list.into_iter().flatten() {
         let name = field.get("name").and_then(Value::as_str).unwrap_or("?");
-        let path = format!("{prefix}{name}");
         let data_type = field.get("type").unwrap_or(&Value::Null);
-        let nested = data_type.get("type").and_then(Value::as_str) == Some("struct");
+        let nested = path.len() < MAX_DEPTH
+            && data_type.get("type").and_then(Value::as_str) == Some("struct");
         let mut text = match data_type {
             Value::String(name) => name.clone(),
-            _ if nested && depth < MAX_DEPTH => "struct".to_owned(),
+            _ if nested => "struct".to_owned(),
             other => other.to_string(),
         };
         if field.get("nullable") == Some(&Value::Bool(false)) {
@@ -275,9 +278,11 @@ fn add_columns(prefix: &str, schema: &Value, depth: usize, add: &mut dyn FnMut(&
         if let Some(metadata) = metadata.filter(|metadata| !metadata.is_empty()) {
             text.push_str(&format!(" {}", Value::Object(metadata.clone())));
         }
-        add(&path, text);
-        if nested && depth < MAX_DEPTH {
-            add_columns(&format!("{path}."), data_type, depth + 1, add);
+        path.push(name.to_owned());
+        add(&column_path_text(path), text);
+        if nested {
+            add_columns(path, data_type, add);
         }
+        path.pop();
     }
 }
