@@ -129,3 +129,12 @@ def test_partition_columns_are_columns_of_the_schema(
     assert caught.value.code == "transaction.partition_columns"
     assert caught.value.path == "_delta_log/00000000000000000000.json"
     assert "transaction.partition_columns" in {finding.code for finding in table.verify().findings}
+
+
+def test_a_partition_column_of_the_type_void_is_null(log: logs.LogBuilder) -> None:
+    log.create(logs.schema(id="long", p="void"), partition_columns=["p"])
+    log.commit(data.write(log.table, "a.parquet", {"id": [1]}, partition_values={"p": None}))
+    snapshot = dr.Table(log.uri).snapshot()
+    for condition, num_rows in (("p IS NULL", 1), ("p <=> NULL", 1), ("p IS NOT NULL", 0)):
+        assert snapshot.files(filter=condition).num_rows == num_rows
+        assert snapshot.scan(filter=condition).to_arrow().num_rows == num_rows

@@ -209,7 +209,10 @@ impl FileBounds<'_> {
         let Some(values) = nested_column(all, &known.path)? else {
             return Ok(None);
         };
-        let null_as_count = |row| i64::from(values.is_null(row));
+        // a column of the type void has no null buffer
+        let null_values = values.logical_nulls();
+        let is_null = |row| null_values.as_ref().is_some_and(|nulls| nulls.is_null(row));
+        let null_as_count = |row| i64::from(is_null(row));
         let counts: Vec<i64> = (0..values.len()).map(null_as_count).collect();
         // a file without partition values has unknown bounds
         let nulls: Option<NullBuffer> = all.nulls().cloned();
