@@ -6,12 +6,12 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::Int64Type;
+use arrow_array::{Int64Array, RecordBatch, StringArray};
 use serde_json::{Value, json};
 
-use super::{VisibleNames, collect_referenced, directories_above};
-use crate::codec::commit::{ActionSelection, FileActions};
+use super::{VisibleNames, collect_referenced, directories_above, inside};
+use crate::codec::columns::{TypedColumns, filter_rows};
+use crate::codec::commit::ActionSelection;
 use crate::codec::file_actions::FileField;
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::segment::file_timestamps;
@@ -26,8 +26,8 @@ const INFO: &str = "_delta_log/_last_vacuum_info";
 const MAX_INFO_BYTES: u64 = 1 << 20;
 const LATEST: &str = "latestCommitVersionOutsideOfRetentionWindow";
 
-/// How much the clock of a writer, which sets deletion timestamps, may be ahead of the store's, which sets the
-/// times of commits, in milliseconds. Some stores also cut these times to seconds.
+/// The milliseconds by which the clock of a writer, which sets deletion timestamps, may be ahead of the store's,
+/// which sets the times of commits. Some stores also cut these times to seconds.
 const CLOCK_SKEW: i64 = 60 * 60 * 1000;
 
 /// Returns the commits up to a snapshot.
@@ -101,16 +101,19 @@ pub(super) fn candidates(
         cdcs: Some(vec![FileField::Path]),
         ..ActionSelection::default()
     };
-    let mut candidates = BTreeSet::new();
+    let mut candidates = HashSet::new();
     for batch in decode_tail(&source.storage, &commits, &selection)? {
         if let Some(removes) = batch.removes {
-            collect_expired(source, &removes, cutoff, &mut candidates)?;
+            collect_referenced(source, &expired(&removes.rows, cutoff)?, &mut candidates)?;
         }
         if let Some(cdcs) = batch.cdcs {
-            collect(source, &cdcs, |_| true, false, &mut candidates)?;
+            let paths: &StringArray = cdcs.rows.typed(FileField::Path.name())?;
+            for path in paths.iter().flatten() {
+                candidates.extend(inside(source, path)?);
+            }
         }
     }
-    Ok((candidates, covered))
+    Ok((candidates.into_iter().collect(), covered))
 }
 
 /// Returns the candidates that a full vacuum would list as well: files that exist, are visible, are older
@@ -153,51 +156,11 @@ fn stored_file(storage: &dyn Storage, path: &str) -> Result<Option<FileMeta>> {
     }
 }
 
-fn collect_expired(
-    source: &Source,
-    removes: &FileActions,
-    cutoff: i64,
-    candidates: &mut BTreeSet<String>,
-) -> Result<()> {
-    let times = removes
-        .rows
-        .column_by_name(FileField::DeletionTimestamp.name());
-    let times = times.and_then(|times| times.as_primitive_opt::<Int64Type>());
-    let times: Vec<i64> = times
-        .into_iter()
-        .flatten()
-        .map(|time| time.unwrap_or(0))
-        .collect();
-    let is_old = |row: usize| times.get(row).is_some_and(|time| *time < cutoff);
-    collect(source, removes, is_old, true, candidates)
-}
-
-/// Collects the paths of the selected actions, with those of their deletion vectors on request.
-fn collect(
-    source: &Source,
-    actions: &FileActions,
-    is_selected: impl Fn(usize) -> bool,
-    vectors: bool,
-    candidates: &mut BTreeSet<String>,
-) -> Result<()> {
-    let names = actions.rows.column_by_name(FileField::Path.name());
-    let Some(names) = names.and_then(|names| names.as_string_opt::<i32>()) else {
-        return Ok(());
-    };
-    for (row, name) in names
-        .iter()
-        .enumerate()
-        .filter(|(row, _)| is_selected(*row))
-    {
-        if vectors {
-            let mut paths = HashSet::new();
-            collect_referenced(source, &actions.rows.slice(row, 1), &mut paths)?;
-            candidates.extend(paths);
-        } else {
-            candidates.extend(super::inside(source, name.unwrap_or_default())?);
-        }
-    }
-    Ok(())
+/// Returns the removals before the cutoff; those without a timestamp count as expired.
+fn expired(removes: &RecordBatch, cutoff: i64) -> Result<RecordBatch> {
+    let times: &Int64Array = removes.typed(FileField::DeletionTimestamp.name())?;
+    let is_old = |time: Option<i64>| Some(time.unwrap_or(0) < cutoff);
+    filter_rows(removes, &times.iter().map(is_old).collect())
 }
 
 /// Returns the version up to which removed files are known to be deleted.
