@@ -90,7 +90,7 @@ class UnityTable:
         ]
         managed = metadata["table-type"] == "MANAGED" and latest is not None
         # -1: only version 0 exists, and it is published
-        newest = max(number_of(latest, -1), 0) if managed and latest is not None else None
+        newest = max(number_of(latest, -1), 0) if managed else None
         table_id = str(metadata["table-uuid"])
         self._metadata, self._root = metadata, root
         return LogTail(newest, tail if managed else (), table_id)
