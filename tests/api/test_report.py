@@ -23,7 +23,7 @@ from support.html import Page
 import deltareplay as dr
 from deltareplay.viz.advice import advice, command, shell_command
 from deltareplay.viz.facts import measure
-from deltareplay.viz.live_files import Sizes, Times
+from deltareplay.viz.live_files import Sizes, Times, live_files
 
 DAY = 86_400_000
 JANUARY = 1_767_225_600_000  # 2026-01-01
@@ -536,6 +536,23 @@ def test_a_part_beside_a_far_larger_one_has_a_tile(log: logs.LogBuilder, tmp_pat
     )
     _, page = write_report(dr.Table(log.uri), tmp_path)
     assert "y: 1 B, 1 file" in map(ascii_spaces, page.text)
+
+
+@pytest.mark.parametrize("mapping", ["none", "name", "id"])
+def test_statistics_of_columns_are_counted_by_their_names_in_files(
+    tmp_path: Path, mapping: str
+) -> None:
+    fields = [("id", pa.int64()), ("s", pa.struct([("a.b", pa.int64()), ("c", pa.string())]))]
+    properties = {
+        "delta.columnMapping.mode": mapping,
+        "delta.dataSkippingStatsColumns": "id,s.`a.b`",
+    }
+    table = dr.create_table(tmp_path / "t", pa.schema(fields), properties=properties)
+    table.append([{"id": 1, "s": {"a.b": 2, "c": "x"}}])
+    columns = live_files(table.snapshot()).columns
+    assert columns is not None
+    counts = {column.name: (column.min_max, column.null_count) for column in columns}
+    assert counts == {"id": (1, 1), "s.a.b": (1, 1), "s.c": (0, 0)}
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -180,10 +180,15 @@ MAX_WORST = 15
 
 @dataclass
 class Column:
-    """Counts of the files that have statistics of a column."""
+    """Counts of the files that have statistics of a column.
+
+    Attributes:
+        path: Its names in the statistics: those of structs, and its own.
+    """
 
     name: str
     type: str
+    path: tuple[str, ...]
     min_max: int = 0
     null_count: int = 0
 
@@ -237,6 +242,18 @@ def columns_of(fields: Sequence[Field]) -> list[tuple[str, Field]]:
     return [(path, field) for path, field in columns if not isinstance(field.type, Struct)]
 
 
+def _uncounted(
+    fields: Sequence[Field], above: str = "", path: tuple[str, ...] = ()
+) -> Iterator[Column]:
+    """Yield each leaf column of a schema, without counts."""
+    for item in fields:
+        name, names = f"{above}{item.name}", (*path, item.physical_name("name"))
+        if isinstance(item.type, Struct):
+            yield from _uncounted(item.type.fields, f"{name}.", names)
+        else:
+            yield Column(name, type_text(item.type), names)
+
+
 def live_files(snapshot: Snapshot) -> LiveFiles:
     """Read the live files once, batch by batch."""
     live = LiveFiles()
@@ -249,11 +266,7 @@ def live_files(snapshot: Snapshot) -> LiveFiles:
     partitions = _Partitions(len(keys))
     names = ["path", "size", "modificationTime", "partitionValues", "deletionVector", "numRecords"]
     partitioned = set(partition_columns)
-    columns = [
-        Column(path, type_text(field.type))
-        for path, field in columns_of(fields)
-        if path not in partitioned
-    ]
+    columns = list(_uncounted([field for field in fields if field.name not in partitioned]))
     if len(columns) <= MAX_COLUMNS:
         live.columns = columns
     if live.columns:
@@ -342,12 +355,10 @@ def _add_deleted(live: LiveFiles, batch: pa.RecordBatch) -> None:
 
 def _add_statistics(columns: list[Column], batch: pa.RecordBatch) -> None:
     statistics = batch.column("stats_parsed")
-    kind = statistics.type
     records = pc.struct_field(statistics, "numRecords")
     for column in columns:
-        path = column.name.split(".")
         lows, highs, nulls = (
-            _column_statistics(statistics, kind, part, path)
+            _column_statistics(statistics, (part, *column.path))
             for part in ("minValues", "maxValues", "nullCount")
         )
         if nulls is not None:
@@ -359,26 +370,16 @@ def _add_statistics(columns: list[Column], batch: pa.RecordBatch) -> None:
             column.min_max += total_of(has_bounds)
 
 
-def _column_statistics(
-    statistics: pa.Array[Any], kind: Any, part: str, path: list[str]
-) -> pa.Array[Any] | None:
-    """Return the statistics of a column, whose own name may contain dots."""
-    indices = [kind.get_field_index(part)]
-    if indices[0] < 0:
-        return None
-    kind = kind.field(indices[0]).type
-    rest = path
-    while rest:
-        if not pa.types.is_struct(kind):
-            return None
-        for end in range(len(rest), 0, -1):
-            index = kind.get_field_index(".".join(rest[:end]))
-            if index >= 0:
-                break
-        else:
+def _column_statistics(statistics: pa.Array[Any], path: Sequence[str]) -> pa.Array[Any] | None:
+    """Return the statistics at a path of names; None if there are none."""
+    kind: Any = statistics.type
+    indices = []
+    for name in path:
+        index = kind.get_field_index(name) if pa.types.is_struct(kind) else -1
+        if index < 0:
             return None
         indices.append(index)
-        kind, rest = kind.field(index).type, rest[end:]
+        kind = kind.field(index).type
     return None if pa.types.is_struct(kind) else pc.struct_field(statistics, indices)
 
 
