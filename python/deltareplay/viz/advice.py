@@ -61,20 +61,15 @@ def advice(facts: Facts) -> list[Advice]:
 
 
 def _protocol_advice(facts: Facts) -> Iterator[Advice]:
-    protocol = facts.snapshot.protocol
-    for access, obstacles in (
-        ("read", protocol.why_not_readable()),
-        ("write", protocol.why_not_writable()),
-    ):
-        for obstacle in obstacles:
-            yield Advice(
-                f"{obstacle.feature}: this release cannot {access} the table",
-                obstacle.reason,
-                obstacle.remedy,
-                None,
-                None,
-                "protocol",
-            )
+    for obstacle in facts.snapshot.protocol.why_not_writable():
+        yield Advice(
+            f"{obstacle.feature}: this release cannot write the table",
+            obstacle.reason,
+            obstacle.remedy,
+            None,
+            None,
+            "protocol",
+        )
 
 
 def _log_advice(facts: Facts) -> Iterator[Advice]:
