@@ -174,9 +174,10 @@ def test_files_with_a_filter_and_a_limit(run, orders) -> None:
     assert len(run("files", orders, "--limit", 2, "--json").lines) == 2
 
 
-def test_partitions(run, tmp_path) -> None:
+@pytest.mark.parametrize("mapping", ["none", "name"])
+def test_partitions(run, tmp_path, mapping) -> None:
     schema = pa.schema([("id", pa.int64()), ("day", pa.date32()), ("size", pa.string())])
-    properties = {"delta.enableDeletionVectors": "true"}
+    properties = {"delta.enableDeletionVectors": "true", "delta.columnMapping.mode": mapping}
     table = dr.create_table(tmp_path, schema, ["day", "size"], properties)
     day = datetime.date(2026, 1, 2)
     table.append([{"id": n, "day": day, "size": "L"} for n in range(3)])

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import datetime
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from deltareplay._protocol.schema import Struct, fields_with_paths, type_text
+from deltareplay._protocol.schema import Field, Struct, fields_with_paths, type_text
 from deltareplay.cli._output import Column
 from deltareplay.cli._values import (
     counted,
@@ -119,7 +119,8 @@ def partitions(
     """
     output = request.output
     snapshot = request.table.snapshot(version, timestamp)
-    groups = by_partition(snapshot.file_batches(_PARTITION_COLUMNS, filter).read_all())
+    fields = Struct.parse(snapshot.schema_json).fields
+    groups = by_partition(snapshot.file_batches(_PARTITION_COLUMNS, filter).read_all(), fields)
     if limit is None and output.is_text:
         limit = SCREEN_ROWS
     page = groups.slice(0, limit) if limit else groups
@@ -138,8 +139,13 @@ def partitions(
         output.note(f"the {number} partitions; --limit 0 lists all")
 
 
-def by_partition(files: pa.Table) -> pa.Table:
-    """Return files, rows and bytes of each partition; rows are null without statistics."""
+def by_partition(files: pa.Table, fields: Sequence[Field]) -> pa.Table:
+    """Return files, rows and bytes of each partition; rows are null without statistics.
+
+    Args:
+        files: Files of a snapshot, with the physical names of partition columns.
+        fields: The columns of the table.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -156,7 +162,8 @@ def by_partition(files: pa.Table) -> pa.Table:
     totals = totals.filter(pc.greater(totals["size_count"], pa.scalar(0)))
     is_known = pc.equal(totals["rows_count"], totals["size_count"])
     parts = [totals[key].combine_chunks() for key in keys]
-    names = [kind.field(index).name for index in range(len(keys))]
+    logical = {field.physical_name("name"): field.name for field in fields}
+    names = [logical[kind.field(index).name] for index in range(len(keys))]
     partition: Any = (
         pa.StructArray.from_arrays(parts, names=names)
         if parts
