@@ -196,6 +196,44 @@ def test_a_key_with_nulls_equals_no_other(tmp_path: Path, most_rows: int | None)
     assert changed("append-only") == inserts
 
 
+@pytest.mark.parametrize("most_rows", [None, 1])
+def test_each_of_several_equal_rows_has_its_own_change(
+    tmp_path: Path, most_rows: int | None
+) -> None:
+    """A row without an identity was changed once: when it was added or removed."""
+    table = dr.create_table(tmp_path / "t", pa.schema([("id", pa.int64()), ("v", pa.int64())]))
+
+    def changed(start: int, kind: str, **arguments: Any) -> list[tuple[Any, ...]]:
+        changes = table.changes(start, kind=kind, most_rows=most_rows, **arguments)  # type: ignore[arg-type]
+        columns = ["id", "_change_type", "_commit_version"]
+        rows = changes.to_arrow().select(columns).to_pylist()
+        return sorted((tuple(row.values()) for row in rows), key=str)
+
+    table.append([{"id": 1, "v": 1}] * 2 + [{"id": None, "v": 2}])
+    table.append([{"id": 1, "v": 1}, {"id": None, "v": 2}, {"id": 5, "v": 5}])
+    table.delete("id = 5")  # rewrites a file
+    inserts = [(1, "insert", 1), (1, "insert", 1), (1, "insert", 2)]
+    unknown = [(None, "insert", 1), (None, "insert", 2)]
+    assert changed(1, "min-delta") == [*inserts, *unknown]
+    table.overwrite([{"id": 1, "v": 1}, {"id": None, "v": 2}])
+    table.overwrite([{"id": 7, "v": 7}])
+    deletes = [(1, "delete", 4), (1, "delete", 4), (1, "delete", 5)]
+    deletes += [(5, "delete", 3), (None, "delete", 4), (None, "delete", 5)]
+    assert changed(3, "min-delta") == sorted([*deletes, (7, "insert", 5)], key=str)
+    table.overwrite([{"id": 8, "v": 8}, {"id": None, "v": 2}])
+    table.overwrite([{"id": 9, "v": 9}])
+    table.append([{"id": None, "v": 2}] * 2)
+    table.append([{"id": None, "v": 2}])
+    table.delete("id IS NULL")
+    gone = [(None, "insert", 6), (None, "insert", 8), (None, "insert", 8), (None, "insert", 9)]
+    by_key = {"key": ["id"], "deleted": "include"}
+    assert changed(6, "append-only", **by_key) == [
+        (8, "insert", 6),
+        (9, "insert", 7),
+        *gone,
+    ]
+
+
 def test_a_key_has_columns(log: logs.LogBuilder) -> None:
     feed.write_example(log, vectors=False)
     table = dr.Table(log.uri)

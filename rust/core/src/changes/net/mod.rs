@@ -56,9 +56,11 @@ struct Outcome {
     before: u32,
     /// The row at the end.
     after: u32,
-    /// The last position of a row that was added and removed within the range.
+    /// The last position of a row that was added and removed within the range; of equal rows, all such
+    /// positions.
     transient: u32,
-    /// The commit that last changed it.
+    /// The commit that last changed it; `NONE` for equal rows, each of which was changed once, in the commit
+    /// of its position.
     stamp: u32,
 }
 
@@ -102,10 +104,6 @@ fn by_values(way: MatchBy, row: &IdentifiedRow) -> bool {
     way == MatchBy::Rows || (way == MatchBy::Key && row.has_null_key())
 }
 
-fn next_position(positions: &[(RowPosition, u32)], at: u32) -> u32 {
-    positions.get(at as usize).map_or(NONE, |(_, next)| *next)
-}
-
 impl Outcomes {
     pub(super) fn new(way: MatchBy) -> Self {
         Self {
@@ -144,20 +142,25 @@ impl Outcomes {
 
     /// Records a removed row.
     fn remove(&mut self, row: &IdentifiedRow, base: u32, stamp: u32) -> Result<()> {
+        let by_values = by_values(self.way, row);
         let outcome = self
             .outcomes
             .entry(row.identity)
             .or_insert_with(Outcome::new);
-        outcome.stamp = stamp;
-        if outcome.after != NONE {
-            if outcome.before == NONE {
-                outcome.transient = outcome.after;
+        if !by_values {
+            outcome.stamp = stamp;
+        }
+        if let Some((_, next)) = self.positions.get_mut(outcome.after as usize) {
+            let removed = std::mem::replace(&mut outcome.after, *next);
+            if by_values {
+                *next = std::mem::replace(&mut outcome.transient, removed);
+            } else if outcome.before == NONE {
+                outcome.transient = removed;
             }
-            outcome.after = next_position(&self.positions, outcome.after);
             return Ok(());
         }
         let is_duplicate = outcome.before != NONE || outcome.transient != NONE;
-        if is_duplicate && !by_values(self.way, row) {
+        if is_duplicate && !by_values {
             return Err(duplicate_rows(self.way));
         }
         outcome.before = push(&mut self.positions, row, base, stamp, outcome.before);
@@ -170,14 +173,17 @@ impl Outcomes {
             .outcomes
             .entry(row.identity)
             .or_insert_with(Outcome::new);
-        outcome.stamp = stamp;
-        if by_values(self.way, row) && outcome.before != NONE {
-            // an equal row was removed before
-            outcome.before = next_position(&self.positions, outcome.before);
-            return Ok(());
-        }
-        if outcome.after != NONE && !by_values(self.way, row) {
-            return Err(duplicate_rows(self.way));
+        if by_values(self.way, row) {
+            if let Some((_, next)) = self.positions.get(outcome.before as usize) {
+                // an equal row was removed before
+                outcome.before = *next;
+                return Ok(());
+            }
+        } else {
+            outcome.stamp = stamp;
+            if outcome.after != NONE {
+                return Err(duplicate_rows(self.way));
+            }
         }
         outcome.after = push(&mut self.positions, row, base, stamp, outcome.after);
         Ok(())
@@ -418,7 +424,8 @@ impl Outcomes {
         };
         for outcome in self.outcomes.values() {
             let existed = outcome.before != NONE;
-            let stamp = Some(outcome.stamp);
+            let are_equal_rows = outcome.stamp == NONE;
+            let stamp = Some(outcome.stamp).filter(|_| !are_equal_rows);
             match kind {
                 Net::MinDelta => {
                     let updated = existed && outcome.after != NONE;
@@ -441,10 +448,12 @@ impl Outcomes {
                         report(outcome.before, ChangeType::Delete, stamp);
                     }
                 }
-                Net::AppendOnly { .. } if existed => {}
                 Net::AppendOnly { deleted } => {
-                    report(outcome.after, ChangeType::Insert, stamp);
-                    if deleted && outcome.after == NONE {
+                    if !existed {
+                        report(outcome.after, ChangeType::Insert, stamp);
+                    }
+                    let is_gone = !existed && outcome.after == NONE;
+                    if deleted && (is_gone || are_equal_rows) {
                         report(outcome.transient, ChangeType::Insert, None);
                     }
                 }
