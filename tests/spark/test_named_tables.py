@@ -168,3 +168,30 @@ def test_streams_read_and_write_tables_by_name(delta: Any, named: str, tmp_path:
     run(None, outputMode="append")  # the catalog has the format of an existing table
     assert rows(delta, created) == [(1, 1), (1, 1), (2, 2), (2, 2)]
     dr_spark.sql(delta, f"DROP TABLE {created}")
+
+
+@pytest.mark.parametrize("as_argument", [False, True])
+def test_a_stream_creates_its_table_at_the_path_of_the_option(
+    delta: Any, named: str, tmp_path: Path, as_argument: bool
+) -> None:
+    """As Spark's ``toTable`` does for tables of its own formats."""
+    frame(delta).write.insertInto(named)
+    created, path = f"{named}_placed", tmp_path / "placed"
+
+    def run(path: Path) -> None:
+        stream = delta.readStream.table(named).writeStream.format("delta")
+        writer = stream.option("checkpointLocation", str(tmp_path / "checkpoint"))
+        options = {"path": str(path)} if as_argument else {}
+        writer = writer if as_argument else writer.option("path", str(path))
+        writer.trigger(availableNow=True).toTable(created, **options).awaitTermination(120)
+
+    run(path)
+    assert dr.Table(path).snapshot().num_rows == 2
+    assert rows(delta, created) == ROWS
+    frame(delta).write.insertInto(named)
+    run(path)
+    assert rows(delta, created) == sorted(ROWS * 2)
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        run(tmp_path / "other")
+    assert caught.value.code == "definition.place"
+    dr_spark.sql(delta, f"DROP TABLE {created}")

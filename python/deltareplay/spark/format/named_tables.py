@@ -121,12 +121,18 @@ def streamed(
         spark: The session.
         name: The name of the table.
         schema: The schema of the rows.
-        options: The options of the writer.
+        options: The options of the writer. A new table has the properties and the path in them.
         partition_by: The partition columns of a new table.
+
+    Raises:
+        DeltaReplayError: As by ``save``.
     """
-    rows = spark.createDataFrame([], schema)
-    properties = {key: text for key, text in options.items() if key.startswith("delta.")}
-    _write(rows, name, properties, "ignore", partition_by)
+    definition = {
+        key: text
+        for key, text in options.items()
+        if key.startswith("delta.") or key.lower() == "path"
+    }
+    save(spark.createDataFrame([], schema), name, definition, "ignore", partition_by)
     return _path(lookup.find(spark, names.table_parts(name)))
 
 

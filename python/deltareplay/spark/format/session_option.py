@@ -287,7 +287,11 @@ def _stream_by_name(streaming: Any) -> None:
             if arguments.get("format") or getattr(self, _FORMAT, None):
                 raise named_tables.wrong_format(name, _format(self, arguments.get("format")))
             arguments["format"] = _own_format()
-        return self.start(path, **arguments.pop("options", {}), **arguments)
+        options = arguments.pop("options", {}).items()
+        options = {key: value for key, value in options if key.lower() != "path"}
+        if any(key.lower() == "path" for key in getattr(self, _OPTIONS, {})):
+            return self.start(**options, **arguments)  # Spark takes no other path beside this one
+        return self.start(path, **options, **arguments)
 
     @functools.wraps(table)
     def named(self: Any, tableName: str) -> Any:  # noqa: N803 PySpark's name
