@@ -100,6 +100,16 @@ def dotted(parts: Iterable[str]) -> str:
     return ".".join(map(quoted, parts))
 
 
+def column_path(names: Iterable[str]) -> str:
+    """Join the names of a column and its fields; those that need backticks get them.
+
+    >>> column_path(["s", "a b"]), column_path(["s", "a.b"])
+    ('s.a b', 's.`a.b`')
+    """
+    needs_quotes = re.compile(r"[.,`]|^\s|\s$").search
+    return ".".join(quoted(name) if needs_quotes(name) else name for name in names)
+
+
 def parts_of(name: str, bare: str = _BARE) -> tuple[str, ...]:
     """Split a dotted name into its parts; backticks quote a part.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from deltareplay._names import column_path
 from deltareplay._protocol.schema import Struct, Type
 
 if TYPE_CHECKING:
@@ -12,12 +13,12 @@ if TYPE_CHECKING:
 
 
 def clustering_columns(snapshot: Snapshot) -> list[str]:
-    """Return the logical names of the clustering columns, with dots for struct fields.
+    """Return the logical names of the clustering columns, with dots before fields of structs.
 
     >>> clustering_columns(table.snapshot())
     []
     """
-    return [".".join(path) for path in logical_clustering_paths(snapshot)]
+    return [column_path(path) for path in logical_clustering_paths(snapshot)]
 
 
 def logical_clustering_paths(snapshot: Snapshot) -> list[list[str]]:

@@ -82,6 +82,7 @@ CASES: dict[str, Any] = {
     ),
     "DROP CONSTRAINT IF EXISTS `c d`": Call("drop_constraint", "c d", if_exists=True),
     "CLUSTER BY (a, b.c)": Call("cluster_by", ("a", "b.c"), columns=(("a",), ("b", "c"))),
+    "CLUSTER BY (s.`a.b`)": Call("cluster_by", ("s.`a.b`",), columns=(("s", "a.b"),)),
     "CLUSTER BY NONE": Call("cluster_by", ()),
     "DROP FEATURE deletionVectors TRUNCATE HISTORY": Call(
         "drop_feature", "deletionVectors", truncate_history=True

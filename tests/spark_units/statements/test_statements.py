@@ -62,6 +62,7 @@ CASES: dict[str, Any] = {
     "OPTIMIZE t WHERE p = 'ZORDER BY' ZORDER BY (a, s.b)": Optimize(
         ("t",), "p = 'ZORDER BY'", ("a", "s.b")
     ),
+    "OPTIMIZE t ZORDER BY (s.`a.b`, `c d`)": Optimize(("t",), None, ("s.`a.b`", "c d")),
     "OPTIMIZE t ZORDER BY a": Optimize(("t",), None, ("a",)),
     "REORG TABLE t WHERE p > 1 APPLY (PURGE)": Reorg(("t",), "p > 1"),
     "VACUUM '/tmp/a b' RETAIN 0.5 HOURS DRY RUN": Vacuum(DELTA, 0.5, True, False),

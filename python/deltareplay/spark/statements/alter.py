@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from deltareplay._names import column_path
 from deltareplay._protocol.schema import Field, Struct, Type, nested, parts, schema_json
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.definition import definition
@@ -149,7 +150,7 @@ def _drop_constraint(parser: Parser) -> Call:
 
 def _cluster_by(parser: Parser) -> Call:
     columns = () if parser.takes("NONE") else tuple(parser.in_parentheses(parser.name))
-    return Call("cluster_by", tuple(map(".".join, columns)), columns=columns)
+    return Call("cluster_by", tuple(map(column_path, columns)), columns=columns)
 
 
 def _replace_columns(_parser: Parser) -> Call:

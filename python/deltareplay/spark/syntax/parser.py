@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from deltareplay._names import column_path
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.syntax.strings import escaped_literal
 from deltareplay.spark.syntax.tokens import Sql, Token, position
@@ -358,7 +359,7 @@ class Parser:
 
     def column_list(self, *, optional: bool = False) -> tuple[str, ...]:
         """Return the column names in parentheses, with dots between their parts."""
-        return tuple(map(".".join, self.in_parentheses(self.name, optional=optional)))
+        return tuple(map(column_path, self.in_parentheses(self.name, optional=optional)))
 
     def query(self) -> Sql:
         """Return the text of a query, which extends to the end of the statement."""
