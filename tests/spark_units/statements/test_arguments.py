@@ -14,7 +14,7 @@ from typing import Any, cast
 import pytest
 
 import deltareplay as dr
-from deltareplay.spark.statements.arguments import literal
+from deltareplay.spark.statements.arguments import literal, substitute
 
 numpy = pytest.importorskip("numpy")
 
@@ -70,3 +70,8 @@ def test_unsupported_values_are_refused(value: Any) -> None:
     with pytest.raises(dr.UnsupportedFeatureError) as caught:
         literal(value, SESSION)
     assert caught.value.code == "sql.arguments"
+
+
+def test_names_of_parameters_may_be_in_backticks() -> None:
+    """As in ``spark.sql("SELECT :`a b`", args={"a b": 1})``."""
+    assert substitute(SESSION, "SELECT :`a b`, :x, :y", {"a b": 1, "x": 2}) == "SELECT 1, 2, :y"

@@ -61,8 +61,8 @@ def _values(spark: SparkSession, sql: Sql, arguments: Arguments) -> Iterator[Edi
             used += 1
         elif by_name is not None and _is_parameter(sql.tokens, index):
             name = sql.tokens[index + 1]
-            if name.text in by_name:  # otherwise a field of a struct type, or Spark's error
-                yield token.start, name.end, literal(by_name[name.text], spark)
+            if name.name in by_name:  # otherwise a field of a struct type, or Spark's error
+                yield token.start, name.end, literal(by_name[name.name], spark)
     if used < len(positional):
         raise InvalidArgumentError(
             f"the statement has {used} parameters, and args has {len(positional)} values",
@@ -73,7 +73,7 @@ def _values(spark: SparkSession, sql: Sql, arguments: Arguments) -> Iterator[Edi
 def _is_parameter(parsed: Sequence[Token], index: int) -> bool:
     """Return whether ``:name`` begins at a token, and not a cast ``::``."""
     token = parsed[index]
-    if token.text != ":" or parsed[index + 1].kind != "word":
+    if token.text != ":" or parsed[index + 1].kind not in ("word", "quoted"):
         return False
     return index == 0 or parsed[index - 1].text != ":" or parsed[index - 1].end != token.start
 
