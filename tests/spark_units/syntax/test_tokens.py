@@ -91,6 +91,7 @@ def test_positions_in_a_part_of_a_part_count_from_its_start() -> None:
         (r"'\'it''s'", "'it's"),
         (r"r'\d'", r"\d"),
         (r"'\101\u0062\U0001F600'", "Ab\U0001f600"),
+        (r"'\uD83D\uDE00\ud83d\u0041'", "\U0001f600?A"),
         (r"'\%\_\8'", r"\%\_8"),
     ],
 )

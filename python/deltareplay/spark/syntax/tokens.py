@@ -82,7 +82,11 @@ class Token:
         quote = self.text[0]
         if quote in "rR":
             return self.text[2:-1]
-        return re.sub(rf"{_ESCAPED}|({quote}){quote}", _unescape, self.text[1:-1], flags=re.DOTALL)
+        pattern = rf"{_ESCAPED}|({quote}){quote}"
+        value = re.sub(pattern, _unescape, self.text[1:-1], flags=re.DOTALL)
+        # escapes of surrogates: a pair is one character, and Spark replaces others by "?"
+        value = value.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+        return value.encode(errors="replace").decode()
 
     def is_word(self, *words: str) -> bool:
         """Return whether the token is one of these keywords (in upper case)."""
