@@ -225,9 +225,11 @@ def test_converts(spark: Any, tmp_path: Path) -> None:
     frame.write.parquet(str(tmp_path / "t"))
     dr_spark.sql(spark, f"CONVERT TO DELTA parquet.`{tmp_path / 't'}`")
     assert left(spark, tmp_path) == ROWS
+    assert None not in dr.Table(tmp_path / "t").snapshot().files()["stats"].to_pylist()
     frame.write.partitionBy("value").parquet(str(tmp_path / "u"))
-    text = f"CONVERT TO DELTA parquet.`{tmp_path / 'u'}` PARTITIONED BY (value INT)"
+    text = f"CONVERT TO DELTA parquet.`{tmp_path / 'u'}` NO STATISTICS PARTITIONED BY (value INT)"
     dr_spark.sql(spark, text)
+    assert set(dr.Table(tmp_path / "u").snapshot().files()["stats"].to_pylist()) == {None}
     assert rows_of(dr_spark.read(spark, tmp_path / "u")) == ROWS
 
 

@@ -76,7 +76,7 @@ CASES: dict[str, Any] = {
     "RESTORE t TIMESTAMP AS OF '2026-01-01'": Restore(("t",), None, "2026-01-01"),
     "CONVERT TO DELTA parquet.`/x`": Convert(("parquet", "/x"), None),
     "CONVERT TO DELTA parquet.`/x` NO STATISTICS PARTITIONED BY (a INT, b DECIMAL(5, 2))": Convert(
-        ("parquet", "/x"), "a INT, b DECIMAL(5, 2)"
+        ("parquet", "/x"), "a INT, b DECIMAL(5, 2)", statistics=False
     ),
     "GENERATE symlink_format_manifest FOR TABLE t": Generate(("t",), "symlink_format_manifest"),
     "COMMENT ON TABLE t IS 'x'": Comment(("t",), "x"),

@@ -231,13 +231,7 @@ class DeltaTable:
         >>> DeltaTable.convertToDelta(spark, "parquet.`/tmp/orders`", "day date")  # doctest: +SKIP
         """
         _check_type(identifier, str, "identifier", "a string")
-        path = names.path_of(names.table_parts(identifier), "parquet")
-        if path is None:
-            raise InvalidArgumentError(
-                f"{identifier!r} is not a directory of Parquet files: write parquet.`/path`",
-                code="name.parquet",
-            )
-        table = lookup.at_path(path)
+        table = parquet_directory(identifier)
         convert(sparkSession, table, partition_schema=partitionSchema)
         return cls(sparkSession, table)
 
@@ -579,6 +573,21 @@ class DeltaTable:
             properties=properties,
         )
         return DeltaTable(self._spark, table, None, registration.name_of(self._spark, entry))
+
+
+def parquet_directory(identifier: str) -> Table:
+    """Return the table to make of a directory of Parquet files, ``parquet.`/path```.
+
+    Raises:
+        InvalidArgumentError: As by ``DeltaTable.convertToDelta``.
+    """
+    path = names.path_of(names.table_parts(identifier), "parquet")
+    if path is None:
+        raise InvalidArgumentError(
+            f"{identifier!r} is not a directory of Parquet files: write parquet.`/path`",
+            code="name.parquet",
+        )
+    return lookup.at_path(path)
 
 
 def _check_exists(table: Table) -> None:

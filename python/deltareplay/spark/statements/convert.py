@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from deltareplay.spark.catalog.lookup import CatalogEntry
-from deltareplay.spark.delta_table.delta_table import DeltaTable
+from deltareplay.spark.delta_table.delta_table import parquet_directory
+from deltareplay.spark.maintenance.convert import convert
 from deltareplay.spark.schema.frames import empty_frame
 from deltareplay.spark.statements.statement import Statement
 from deltareplay.spark.syntax import names
@@ -23,9 +24,10 @@ class Convert(Statement):
     WORDS = (("CONVERT", "TO", "DELTA"),)
 
     partition_schema: str | None = None
+    statistics: bool = True
 
     def read_clauses(self, parser: Parser) -> None:
-        parser.takes("NO", "STATISTICS")
+        self.statistics = not parser.takes("NO", "STATISTICS")
         if parser.takes("PARTITIONED", "BY"):
             self.partition_schema = ", ".join(parser.in_parentheses(parser.expression))
 
@@ -33,5 +35,10 @@ class Convert(Statement):
         return CatalogEntry(self.table)
 
     def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:
-        DeltaTable.convertToDelta(spark, names.dotted(entry.parts), self.partition_schema)
+        convert(
+            spark,
+            parquet_directory(names.dotted(entry.parts)),
+            partition_schema=self.partition_schema,
+            statistics=self.statistics,
+        )
         return empty_frame(spark)
