@@ -98,6 +98,55 @@ WRONG: dict[str, tuple[str, Call]] = {
         "paths",
         lambda table: table.transaction().read_files(1),
     ),
+    "values of partitions as text": (
+        "partition_values",
+        lambda table: table.transaction().add("a", size=1, partition_values="part=x"),
+    ),
+    "values of partitions of changes as pairs": (
+        "partition_values",
+        lambda table: table.transaction().add_change_data(
+            "a", size=1, partition_values=[("part", "x")]
+        ),
+    ),
+    "statistics as bytes": (
+        "stats",
+        lambda table: table.transaction().add("a", size=1, stats=b"{}"),
+    ),
+    "a deletion vector as a list": ("data", lambda _: dr.DeletionVector.decode([1])),
+    "deletion vectors as rows": ("vectors", lambda _: dr.DeletionVector.pack([1])),
+    "deletion vectors as a number": ("vectors", lambda _: dr.DeletionVector.pack(1)),
+    "the id of deletion vectors as text": (
+        "name",
+        lambda _: dr.DeletionVector.pack([], name="0-0"),
+    ),
+    "columns as an array without a dimension": (
+        "columns",
+        lambda table: table.snapshot().files(np.array(1)),
+    ),
+    "roots as an array without a dimension": (
+        "allowed_roots",
+        lambda table: dr.Table(table.uri, allowed_roots=np.array(1)),
+    ),
+    "versions of a protocol as text": (
+        "min_reader_version",
+        lambda _: dr.Protocol("1", 2).why_not_readable(),
+    ),
+    "a version of a protocol of 33 bits": (
+        "min_writer_version",
+        lambda _: dr.Protocol(1, 2**32).features,
+    ),
+    "features of a protocol as text": (
+        "reader_features",
+        lambda _: dr.Protocol(3, 7, "deletionVectors", []).why_not_writable(),
+    ),
+    "a schema as a number": (
+        "schema_string",
+        lambda _: dr.Protocol.for_new_table(dr.Metadata(schema_string=1)),
+    ),
+    "properties of metadata as numbers": (
+        "configuration",
+        lambda table: table.transaction().set_metadata(dr.Metadata(configuration={"a": 1})),
+    ),
     "a type as its SQL name": ("data_type", lambda table: table.widen_column("id", "bigint")),
     "in Spark, a version as text": (
         "version",
@@ -207,6 +256,13 @@ SURROGATES: dict[str, Call] = {
     "a value": lambda table: table.update(None, {"s": "\udc00"}),
     "a new name": lambda table: table.rename_column("s", "\ud800"),
     "an application": lambda table: table.append(ROWS, txn=("\ud800", 1)),
+    "a parameter": lambda table: table.transaction(parameters={"a": "\ud800"}),
+    "a metric": lambda table: table.transaction(metrics={"a": "\ud800"}),
+    "a metric that is set": lambda table: table.transaction().set_metrics({"a": "\ud800"}),
+    "a tag": lambda table: table.transaction(tags={"\ud800": "a"}),
+    "the engine": lambda table: table.transaction(engine_info="\ud800"),
+    "a text about a commit": lambda table: table.transaction(user_metadata="\ud800"),
+    "a path": lambda table: table.transaction().add("\ud800", size=1),
     "a predicate that is read": lambda table: table.transaction().read("s = '\ud800'"),
 }
 

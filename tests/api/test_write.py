@@ -88,6 +88,7 @@ def test_modes_of_a_table_that_exists(tmp_path: Path) -> None:
         ({"schema_mode": "overwrite"}, "write.mode"),
         ({"partition_columns": ["id"]}, "write.partitions"),
         ({"mode": 1}, "write.mode"),
+        ({"mode": ["append"]}, "write.mode"),
     ],
     ids=str,
 )

@@ -377,7 +377,7 @@ class Snapshot(SnapshotFiles, Frames, NotebookCard):
         >>> rows.snapshot().scan(["id"], filter="id > 2").to_arrow().to_pylist()
         [{'id': 3}]
         """
-        if on_error not in ("raise", "skip"):
+        if not isinstance(on_error, str) or on_error not in ("raise", "skip"):
             raise InvalidArgumentError(
                 f'on_error is {on_error!r}: pass "raise" or "skip"', code="argument.on_error"
             )

@@ -9,7 +9,7 @@ import math
 import operator
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ParamSpec, TypeVar
 
 from deltareplay.exceptions import InvalidArgumentError
@@ -108,7 +108,7 @@ def names(argument: str, value: Any) -> list[str]:
     """
     if isinstance(value, str):
         return [value]
-    if isinstance(value, Iterable) and not isinstance(value, (bytes, Mapping)):
+    if _is_iterable(value) and not isinstance(value, (bytes, Mapping)):
         items = list(value)
         for item in items:
             if not isinstance(item, str):
@@ -117,6 +117,15 @@ def names(argument: str, value: Any) -> list[str]:
                 )
         return items
     raise _wrong(argument, "a name or a sequence of names", value)
+
+
+def _is_iterable(value: Any) -> bool:
+    """Return whether a value has items: an array of no dimension has the method, but no items."""
+    try:
+        iter(value)
+    except TypeError:
+        return False
+    return True
 
 
 def _integer(argument: str, value: Any, expected: str = "an integer") -> int:
@@ -155,6 +164,12 @@ def _text(argument: str, value: Any) -> str:
     if isinstance(value, str):
         return value
     raise _wrong(argument, "a string", value)
+
+
+def _bytes(argument: str, value: Any) -> bytes:
+    if isinstance(value, bytes):
+        return value
+    raise _wrong(argument, "bytes", value)
 
 
 def _time(argument: str, value: Any) -> datetime.datetime:
@@ -219,7 +234,7 @@ def _path(argument: str, value: Any) -> str:
 
 def _paths(argument: str, value: Any) -> list[str]:
     values = [value] if isinstance(value, (str, os.PathLike)) else value
-    if not isinstance(values, Iterable) or isinstance(values, (bytes, Mapping)):
+    if not _is_iterable(values) or isinstance(values, (bytes, Mapping)):
         raise _wrong(argument, "a sequence of paths or URIs", value)
     return [_path(f"an item of {argument}", item) for item in values]
 
@@ -247,6 +262,12 @@ def _names_or_pairs(argument: str, value: Any) -> list[str] | dict[str, str] | s
     if isinstance(value, Mapping):
         return _texts_by_name(argument, value)
     return value if isinstance(value, str) else names(argument, value)
+
+
+def _text_or_mapping(argument: str, value: Any) -> str | Mapping[str, Any]:
+    if isinstance(value, str):
+        return value
+    return _mapping(argument, value, "JSON text or a mapping with strings as keys")
 
 
 def _mappings(argument: str, value: Any) -> Mapping[str, Mapping[str, Any]]:
@@ -281,6 +302,15 @@ def _instance_of(name: str, expected: str) -> Callable[[str, Any], Any]:
     return check
 
 
+_vector = _instance_of("deltareplay.DeletionVector", "a deletion vector")
+
+
+def _vectors(argument: str, value: Any) -> list[Any]:
+    if not _is_iterable(value):
+        raise _wrong(argument, "a sequence of deletion vectors", value)
+    return [_vector(f"an item of {argument}", item) for item in value]
+
+
 _column = _instance_of("pyspark.Column", "SQL text or a column")
 
 
@@ -308,12 +338,15 @@ _RULES: dict[str, Rule] = {
     "datetime.datetime | str": _timestamp,
     "int | datetime.datetime | str": _version_or_timestamp,
     "Kind": _text,
+    "bytes": _bytes,
+    "uuid.UUID": _instance_of("uuid.UUID", "a UUID"),
     "pa.Table": _instance_of("pyarrow.Table", "a table of pyarrow"),
     "Metadata": _instance_of("deltareplay.Metadata", "the metadata of a table"),
     "Protocol": _instance_of("deltareplay.Protocol", "the protocol of a table"),
     "Snapshot": _instance_of("deltareplay.Snapshot", "a snapshot"),
     "ReplayTail": _instance_of("deltareplay.ReplayTail", "the tail of a replay plan"),
-    "DeletionVector": _instance_of("deltareplay.DeletionVector", "a deletion vector"),
+    "DeletionVector": _vector,
+    "Sequence[DeletionVector]": _vectors,
     "Sequence[str]": names,
     "str | Sequence[str]": names,
     "str | Iterable[str]": names,
@@ -321,7 +354,9 @@ _RULES: dict[str, Rule] = {
     "str | Sequence[str] | Mapping[str, str]": _names_or_pairs,
     "int | Literal['latest']": _version_or_latest,  # quoted as Python prints an annotation
     "Mapping[str, str]": _texts_by_name,
+    "Mapping[str, str | None]": _mapping,
     "Mapping[str, Any]": _mapping,
+    "str | Mapping[str, Any]": _text_or_mapping,
     "Mapping[str, Mapping[str, Any]]": _mappings,
     "Mapping[str, Expression]": _values_by_column,
     "Mapping[str, Value]": _values_by_column,

@@ -339,7 +339,8 @@ class Table(
         Raises:
             UnsupportedFeatureError: The table has a feature that this release cannot write
                 (``protocol.writer_features``); the message names every one.
-            InvalidArgumentError: The isolation level is unknown (``transaction.isolation``).
+            InvalidArgumentError: The isolation level is unknown (``transaction.isolation``), or an
+                argument has the wrong type (``argument.type``).
             TableNotFoundError: There is no Delta table (``table.not_found``).
 
         Source: Delta protocol, "Delta Log Entries".

@@ -215,7 +215,7 @@ def check_modes(
     mode: str, where: Filter | None, partition_overwrite: str, schema_mode: str | None
 ) -> None:
     """Check that the modes are known and do not contradict each other."""
-    if mode not in MODES:
+    if mode not in tuple(MODES):  # which takes any type
         raise _wrong_mode(f"mode is {mode!r}: pass 'append', 'overwrite', 'error' or 'ignore'")
     if schema_mode not in (None, "merge", "overwrite"):
         raise _wrong_mode(f"schema_mode is {schema_mode!r}: pass 'merge' or 'overwrite'")

@@ -100,7 +100,18 @@ class Transaction:
             "tags": dict(tags or {}),
             "engine_info": engine_info,
         }
+        self._describe()
         return self
+
+    def _describe(self) -> None:
+        """Pass the description of the commit to the core, which checks it."""
+        self._native.describe(
+            _dumps(self._description["parameters"]),
+            self._description["metrics"],
+            self._description["user_metadata"],
+            self._description["tags"],
+            self._description["engine_info"],
+        )
 
     @property
     def native(self) -> NativeTransaction:
@@ -123,10 +134,12 @@ class Transaction:
     def set_parameters(self, parameters: str) -> None:
         """Internal: replace the parameters of the operation by the JSON object of the core."""
         self._description["parameters"] = json.loads(parameters)
+        self._describe()
 
     def set_tag(self, name: str, value: str) -> None:
         """Internal: set a tag of the commit."""
         self._description["tags"][name] = value
+        self._describe()
 
     @property
     def id(self) -> str:
@@ -386,6 +399,7 @@ class Transaction:
         >>> table.transaction(operation="WRITE").set_metrics({"numFiles": 1})
         """
         self._description["metrics"].update((key, str(value)) for key, value in metrics.items())
+        self._describe()
 
     def commit(self) -> int | None:
         """Commit the staged actions.
@@ -413,13 +427,6 @@ class Transaction:
         3
         """
         self._done = True
-        self._native.describe(
-            _dumps(self._description["parameters"]),
-            self._description["metrics"],
-            self._description["user_metadata"],
-            self._description["tags"],
-            self._description["engine_info"],
-        )
         self.version, self.attempts, afterwards = self._native.commit()
         if self.attempts > 1:
             log.warning("retried: other writers were first %d times", self.attempts - 1)
@@ -468,26 +475,30 @@ def _parameter(value: Any) -> Any:
     ('["day"]', 'true', 1)
     """
     if isinstance(value, (list, tuple, Mapping)):
-        return json.dumps(value, default=_as_dict, separators=(",", ":"))
+        return _dumps(value, separators=(",", ":"))
     return value
 
 
-def _dumps(value: Any) -> str:
-    return json.dumps(value, default=_as_dict)
+def _dumps(value: Any, separators: tuple[str, str] | None = None) -> str:
+    """Encode a value as JSON; the core checks that its text is valid UTF-8.
+
+    Raises:
+        InvalidArgumentError: ``argument.type``: JSON cannot represent the value.
+    """
+    try:
+        return json.dumps(value, default=_as_dict, ensure_ascii=False, separators=separators)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidArgumentError(
+            f"the log is JSON, which cannot represent a value: {error}: pass text",
+            code="argument.type",
+        ) from error
 
 
 def _as_dict(value: Any) -> dict[Any, Any]:
-    """Convert a mapping of another type than dict, for ``json.dumps``.
-
-    Raises:
-        InvalidArgumentError: ``argument.type``, for other types that JSON lacks.
-    """
+    """Convert a mapping of another type than dict, for ``json.dumps``."""
     if isinstance(value, Mapping):
         return dict(value)
-    raise InvalidArgumentError(
-        f"the log is JSON, which cannot represent {value!r}, a {type(value).__name__}: pass text",
-        code="argument.type",
-    )
+    raise TypeError(f"{value!r} is of the type {type(value).__name__}")
 
 
 def _json_one(body: Mapping[str, Any]) -> str:

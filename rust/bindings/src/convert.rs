@@ -122,6 +122,20 @@ pub(crate) fn kind(py: Python<'_>, kind: &str, deleted: Option<&str>) -> PyResul
     })
 }
 
+/// Returns a field of a plain object of Python, such as a `Protocol`, whose constructor does not check it.
+pub(crate) fn field<T>(object: &Bound<'_, PyAny>, name: &str, expected: &str) -> PyResult<T>
+where
+    T: for<'a, 'py> FromPyObject<'a, 'py>,
+{
+    let value = object.getattr(name)?;
+    value.extract().map_err(|_| {
+        let class = object.get_type().name();
+        let class = class.map_or_else(|_| "object".to_owned(), |class| class.to_string());
+        let message = format!("{name} of a {class} needs to be {expected}: create another one");
+        invalid(object.py(), "argument.type", message)
+    })
+}
+
 /// Converts a version or a count, which must not be negative.
 pub(crate) fn unsigned(py: Python<'_>, name: &str, value: i128) -> PyResult<u64> {
     u64::try_from(value).map_err(|_| {

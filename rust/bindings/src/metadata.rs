@@ -6,8 +6,9 @@ use deltareplay_core::spec::Metadata;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::convert::field;
+
 /// The fields of a `Metadata` in Python, by their names there.
-#[derive(FromPyObject)]
 pub(crate) struct PyMetadata {
     id: String,
     name: Option<String>,
@@ -18,6 +19,27 @@ pub(crate) struct PyMetadata {
     created_time: Option<i64>,
     format_provider: String,
     format_options: BTreeMap<String, String>,
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for PyMetadata {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        let text = "a string that UTF-8 can encode";
+        let optional = "a string that UTF-8 can encode, or None";
+        let texts = "a dict of strings";
+        Ok(Self {
+            id: field(&object, "id", text)?,
+            name: field(&object, "name", optional)?,
+            description: field(&object, "description", optional)?,
+            schema_string: field(&object, "schema_string", text)?,
+            partition_columns: field(&object, "partition_columns", "a list of names")?,
+            configuration: field(&object, "configuration", texts)?,
+            created_time: field(&object, "created_time", "an integer of 64 bits or None")?,
+            format_provider: field(&object, "format_provider", text)?,
+            format_options: field(&object, "format_options", texts)?,
+        })
+    }
 }
 
 impl From<PyMetadata> for Metadata {

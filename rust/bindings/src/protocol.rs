@@ -4,6 +4,7 @@ use deltareplay_core::spec::Protocol;
 use deltareplay_core::spec::protocol::Obstacle;
 use pyo3::prelude::*;
 
+use crate::convert::field;
 use crate::gate::detached;
 use crate::metadata::PyMetadata;
 
@@ -11,12 +12,26 @@ use crate::metadata::PyMetadata;
 type ObstacleFields = (String, String, String);
 
 /// The fields of a `Protocol` in Python, by their names there.
-#[derive(FromPyObject)]
 pub(crate) struct PyProtocol {
     min_reader_version: i32,
     min_writer_version: i32,
     reader_features: Option<Vec<String>>,
     writer_features: Option<Vec<String>>,
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for PyProtocol {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        let version = "an integer of 32 bits";
+        let features = "a list of names or None";
+        Ok(Self {
+            min_reader_version: field(&object, "min_reader_version", version)?,
+            min_writer_version: field(&object, "min_writer_version", version)?,
+            reader_features: field(&object, "reader_features", features)?,
+            writer_features: field(&object, "writer_features", features)?,
+        })
+    }
 }
 
 impl From<PyProtocol> for Protocol {
