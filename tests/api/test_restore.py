@@ -112,6 +112,16 @@ def test_protocol_timestamps_and_row_ids_are_not_reverted(tmp_path: Path) -> Non
     assert rows == {"a": 0, "c": 3}
 
 
+def test_kept_properties_have_keys_in_any_case(tmp_path: Path) -> None:
+    log = logs.LogBuilder(tmp_path)
+    log.create(logs.schema(id="long"))
+    kept = {"delta.requirecheckpointprotectionbeforeversion": "1"}
+    log.commit(logs.metadata(logs.schema(id="long"), configuration={**kept, "k": "v"}))
+    table = dr.Table(log.uri)
+    table.restore(0)
+    assert table.snapshot().properties == kept
+
+
 def test_by_a_timestamp(tmp_path: Path) -> None:
     table = created(tmp_path)
     append(table, "a", 1)

@@ -1,6 +1,6 @@
 //! The functions for maintenance of a table. Reports are returned as JSON.
 
-use deltareplay_core::maintenance::restore::KEPT_PROPERTIES;
+use deltareplay_core::maintenance::restore::is_kept;
 use deltareplay_core::maintenance::to_json;
 use deltareplay_core::maintenance::vacuum::VacuumOptions;
 use deltareplay_core::maintenance::verify::verify_split as findings_of_split;
@@ -53,7 +53,7 @@ pub(crate) fn vacuum_cutoff(py: Python<'_>, table: &Table, snapshot: &Snapshot) 
 /// Returns `true` if a restore keeps the newest value of a property.
 #[pyfunction]
 pub(crate) fn is_kept_by_restore(name: &str) -> bool {
-    KEPT_PROPERTIES.contains(&name)
+    is_kept(name)
 }
 
 /// Commits a version with the content of an older one.

@@ -30,13 +30,20 @@ use crate::write::{AddFile, RemoveFile, keep_high_water_marks};
 const MAX_NAMED: usize = 3;
 
 /// Properties of the newest version that a restore keeps.
-pub const KEPT_PROPERTIES: [&str; 5] = [
+const KEPT_PROPERTIES: [&str; 5] = [
     "delta.enableInCommitTimestamps",
     "delta.inCommitTimestampEnablementVersion",
     "delta.inCommitTimestampEnablementTimestamp",
     "delta.columnMapping.maxColumnId",
     "delta.requireCheckpointProtectionBeforeVersion",
 ];
+
+/// Returns `true` if a restore keeps the newest value of a property.
+pub fn is_kept(key: &str) -> bool {
+    KEPT_PROPERTIES
+        .iter()
+        .any(|kept| kept.eq_ignore_ascii_case(key))
+}
 
 /// The result of a restore.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -192,14 +199,10 @@ fn restored_metadata(newest: &Metadata, target: &Metadata) -> Result<Metadata> {
         id: newest.id.clone(),
         ..target.clone()
     };
-    metadata
-        .configuration
-        .retain(|key, _| !KEPT_PROPERTIES.contains(&key.as_str()));
-    for key in KEPT_PROPERTIES {
-        if let Some(value) = newest.configuration.get(key) {
-            metadata.configuration.insert(key.to_owned(), value.clone());
-        }
-    }
+    metadata.configuration.retain(|key, _| !is_kept(key));
+    let kept = newest.configuration.clone().into_iter();
+    let kept = kept.filter(|(key, _)| is_kept(key));
+    metadata.configuration.extend(kept);
     keep_high_water_marks(metadata, newest)
 }
 
