@@ -125,6 +125,20 @@ FORMS = [
     ("plain", "CLUSTER BY (id, s.a)"),
     ("clustered", "CLUSTER BY (name)"),
     ("clustered", "CLUSTER BY NONE"),
+    (
+        "plain",
+        "REPLACE COLUMNS (list ARRAY<STRUCT<y: DATE, x: INT>>, z INT COMMENT 'why', "
+        "S STRUCT<c: INT, b: STRING COMMENT 'x', a: INT> COMMENT 'y', NAME STRING, id INT)",
+    ),
+    ("mapped", "REPLACE COLUMNS (name STRING, id INT)"),
+    ("mapped", f"REPLACE COLUMNS (x VARCHAR(3), {COLUMNS.replace('a: INT, ', '')})"),
+    ("partitioned", f"REPLACE COLUMNS ({COLUMNS.replace('id INT', 'z INT, ID INT')})"),
+    ("partitioned", "REPLACE COLUMNS (list ARRAY<STRUCT<x: INT>>, name STRING)"),
+    ("widening", f"REPLACE COLUMNS ({COLUMNS.replace('INT', 'BIGINT')})"),
+    ("not_null", "REPLACE COLUMNS (v STRING, s STRUCT<a: INT>, id INT)"),
+    ("generated", "REPLACE COLUMNS (name STRING, g INT, id INT COMMENT 'x')"),
+    ("clustered", f"REPLACE COLUMNS (x INT, {COLUMNS})"),
+    ("constrained", f"REPLACE COLUMNS (x TIMESTAMP, {COLUMNS})"),
 ]
 
 #: Statements that delta-spark refuses, too: the error and its code here.
@@ -136,6 +150,49 @@ REFUSED = [
     ("plain", "ADD COLUMN x INT DEFAULT 5", dr.UnsupportedFeatureError, "sql.alter"),
     ("plain", "RENAME COLUMN id TO number", dr.InvalidArgumentError, "alter.column_mapping"),
     ("plain", "DROP COLUMN id", dr.InvalidArgumentError, "alter.column_mapping"),
+    (
+        "plain",
+        f"REPLACE COLUMNS (x TIMESTAMP_NTZ, {COLUMNS})",
+        dr.InvalidArgumentError,
+        "protocol.manual_enablement",
+    ),
+    ("plain", "REPLACE COLUMNS (id INT)", dr.InvalidArgumentError, "alter.column_mapping"),
+    (
+        "plain",
+        f"REPLACE COLUMNS ({COLUMNS.replace('id INT', 'id BIGINT')})",
+        dr.InvalidArgumentError,
+        "alter.type_widening",
+    ),
+    (
+        "mapped",
+        f"REPLACE COLUMNS ({COLUMNS.replace('id', 'number')})",
+        dr.InvalidArgumentError,
+        "alter.column",
+    ),
+    (
+        "mapped",
+        f"REPLACE COLUMNS ({COLUMNS}, ID INT)",
+        dr.InvalidArgumentError,
+        "schema.duplicate_column",
+    ),
+    (
+        "mapped",
+        f"REPLACE COLUMNS ({COLUMNS}, x INT NOT NULL)",
+        dr.InvalidArgumentError,
+        "sql.syntax",
+    ),
+    (
+        "partitioned",
+        "REPLACE COLUMNS (id INT)",
+        dr.InvalidArgumentError,
+        "alter.column",
+    ),
+    (
+        "identity",
+        "REPLACE COLUMNS (name STRING, id BIGINT)",
+        dr.InvalidArgumentError,
+        "alter.column",
+    ),
     ("mapped", "RENAME COLUMN `s.a` TO b", dr.InvalidArgumentError, "alter.column"),
     ("mapped", "RENAME COLUMN not_there TO b", dr.InvalidArgumentError, "alter.column"),
     ("mapped", "DROP COLUMN not_there", dr.InvalidArgumentError, "alter.column"),

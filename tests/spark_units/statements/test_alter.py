@@ -113,6 +113,9 @@ WRONG = {
     "ALTER COLUMN a TYPE INT COMMENT 'c'": "expected the end of the statement, not 'COMMENT'",
     "CHANGE COLUMN a a INT NOT NULL": "expected the end of the statement, not 'NOT'",
     "CHANGE COLUMN a b INT": "CHANGE COLUMN does not rename a: use RENAME COLUMN, at",
+    "REPLACE COLUMNS a INT": "expected (, not 'a'",
+    "REPLACE COLUMNS (a INT FIRST)": "REPLACE COLUMNS takes columns with a type and a comment",
+    "REPLACE COLUMNS (a.b INT)": "REPLACE COLUMNS takes columns with a type and a comment",
     "ADD CONSTRAINT c CHECK a > 1": "expected (, not 'a'",
     "ADD CONSTRAINT c CHECK (a > 1) NOT ENFORCED": "expected the end of the statement, not 'NOT'",
     "CLUSTER BY a": "expected (, not 'a'",
@@ -121,7 +124,6 @@ WRONG = {
 
 #: Unsupported clauses, and a part of the message for each.
 UNSUPPORTED = {
-    "REPLACE COLUMNS (a INT)": "use ADD COLUMNS, DROP COLUMNS and ALTER COLUMN",
     "ADD COLUMN x INT DEFAULT 5": "add the column without it, then ALTER COLUMN ... SET DEFAULT",
     "ALTER COLUMN a.b SET NOT NULL": "ADD CONSTRAINT ... CHECK (a.b IS NOT NULL)",
     "ALTER COLUMN a SYNC IDENTITY": "use spark.sql in a session that has delta-spark's jar",

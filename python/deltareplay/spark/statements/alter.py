@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from deltareplay._names import column_path
 from deltareplay._protocol.schema import Field, Struct, Type, nested, parts, schema_json
@@ -153,10 +153,6 @@ def _cluster_by(parser: Parser) -> Call:
     return Call("cluster_by", tuple(map(column_path, columns)), columns=columns)
 
 
-def _replace_columns(_parser: Parser) -> Call:
-    raise unsupported("REPLACE COLUMNS", "use ADD COLUMNS, DROP COLUMNS and ALTER COLUMN")
-
-
 def _drop_feature(parser: Parser) -> Call:
     name = parser.string() if parser.token.kind == "string" else parser.identifier()
     return Call("drop_feature", name, truncate_history=parser.takes("TRUNCATE", "HISTORY"))
@@ -259,6 +255,35 @@ class AddColumns:
             position = None if added.position is None else added.position.change
             columns.append((_path(schema, path[:-1]), schema_json([column]), position))
         table.native.add_columns(columns)
+
+
+@dataclass(frozen=True)
+class ReplaceColumns:
+    """The clause ``REPLACE COLUMNS``: the new columns, without positions."""
+
+    replacement: tuple[AddedColumn, ...]
+    #: The clause may name columns that do not exist.
+    columns: ClassVar[tuple[Name, ...]] = ()
+
+    @classmethod
+    def read(cls, parser: Parser) -> ReplaceColumns:
+        start = parser.index
+        columns = parser.in_parentheses(lambda: AddedColumn.read(parser))
+        for column in columns:
+            if len(column.path) > 1 or column.position is not None or not column.nullable:
+                parser.index = start
+                raise parser.invalid(
+                    "REPLACE COLUMNS takes columns with a type and a comment, without position and "
+                    "NOT NULL"
+                )
+        return cls(tuple(columns))
+
+    def run(self, table: Table) -> None:
+        columns = [
+            _column(column.path, column.data_type, nullable=True, comment=column.comment)
+            for column in self.replacement
+        ]
+        table.native.replace_columns(schema_json(columns))
 
 
 @dataclass(frozen=True)
@@ -450,7 +475,7 @@ _CLAUSES: tuple[tuple[tuple[str, ...], Callable[[Parser], Any]], ...] = (
     (("CHANGE",), ChangeColumns.read),
     (("ADD", "CONSTRAINT"), _add_constraint),
     (("DROP", "CONSTRAINT"), _drop_constraint),
-    (("REPLACE", "COLUMNS"), _replace_columns),
+    (("REPLACE", "COLUMNS"), ReplaceColumns.read),
     (("CLUSTER", "BY"), _cluster_by),
     (("DROP", "FEATURE"), _drop_feature),
     (("RENAME", "TO"), CatalogChange.read),

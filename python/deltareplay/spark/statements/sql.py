@@ -76,6 +76,7 @@ def sql(spark: SparkSession, text: str, args: arguments.Arguments | None = None)
 
     - ``SET TBLPROPERTIES``, ``UNSET TBLPROPERTIES [IF EXISTS]``;
     - ``ADD COLUMNS`` without ``DEFAULT``, ``RENAME COLUMN``, ``DROP COLUMNS [IF EXISTS]``;
+    - ``REPLACE COLUMNS``, which adds, drops, moves and widens columns at once;
     - ``ALTER COLUMN`` and ``CHANGE COLUMN``, with ``TYPE``, ``COMMENT``, ``SET DEFAULT``,
       ``DROP DEFAULT``, ``DROP NOT NULL``, ``FIRST`` or ``AFTER``;
     - ``ADD CONSTRAINT ... CHECK``, ``DROP CONSTRAINT [IF EXISTS]``;

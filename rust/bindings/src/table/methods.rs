@@ -272,6 +272,12 @@ impl Table {
         self.alter(py, Alteration::DropColumns(paths))
     }
 
+    /// Replaces all columns by those of a schema; returns the version.
+    fn replace_columns(&self, py: Python<'_>, schema: &str) -> PyResult<Option<u64>> {
+        let columns = detached(py, || StructType::parse(schema).map_err(Error::of_argument))?;
+        self.alter(py, Alteration::ReplaceColumns(columns))
+    }
+
     /// Changes columns, or fields of columns: the path and the changes of each; returns the version.
     fn change_columns(
         &self,

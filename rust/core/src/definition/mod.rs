@@ -22,6 +22,7 @@ pub mod columns;
 pub mod constraints;
 pub mod drop_feature;
 pub mod replace;
+pub mod replace_columns;
 pub mod widening;
 
 /// The property for the description of a table in SQL.

@@ -17,6 +17,7 @@ use crate::scan::{Scan, ScanOptions};
 use crate::snapshot::Snapshot;
 use crate::spec::column_path::column_path_text;
 use crate::spec::json::clipped;
+use crate::spec::schema::StructType;
 use crate::spec::{Metadata, Protocol};
 use crate::transaction::{
     Commit, CommitDescription, IsolationLevel, Transaction, TransactionOptions, json_text,
@@ -38,6 +39,8 @@ pub enum Alteration {
     RenameColumn(Vec<String>, String),
     /// Drops columns, or fields of structs.
     DropColumns(Vec<Vec<String>>),
+    /// Replaces all columns by these, as `ALTER TABLE ... REPLACE COLUMNS`.
+    ReplaceColumns(StructType),
     /// Changes columns, or fields of structs, in order; each occurs once.
     ChangeColumns(Vec<(Vec<String>, Vec<ColumnChange>)>),
     /// Sets or removes the description of the table.
@@ -93,6 +96,9 @@ impl Table {
                 }
             }
             Alteration::DropColumns(paths) => columns::dropped(old, paths, || {
+                snapshot.domain_configuration(&self.source, CLUSTERING)
+            })?,
+            Alteration::ReplaceColumns(new) => columns::replaced(old, &new, || {
                 snapshot.domain_configuration(&self.source, CLUSTERING)
             })?,
             Alteration::SetProperties(properties) => set_properties(old, &properties)?,

@@ -8,12 +8,13 @@ use crate::definition::column_changes::{ColumnChange, change_column};
 use crate::definition::columns::{
     NewColumn, Position, add_columns, column_at, drop_columns, path_of, rename_column,
 };
+use crate::definition::replace_columns::replace_columns;
 use crate::definition::widening::{CHANGES, type_name};
 use crate::error::{Error, Result};
 use crate::spec::char_length::DECLARED_TYPE;
 use crate::spec::column_path::is_within;
 use crate::spec::json::clipped;
-use crate::spec::schema::{DataType, StructField};
+use crate::spec::schema::{DataType, StructField, StructType};
 use crate::spec::{Metadata, Protocol};
 use crate::transaction::json_text;
 
@@ -70,14 +71,40 @@ pub(super) fn dropped(
         .map(|path| column_at(old, &path_of(old, path)?).map(|(path, _)| path))
         .collect::<Result<_>>()?;
     let new = drop_columns(old, &paths)?;
-    if let Some(configuration) = clustering()? {
-        for path in &paths {
-            refuse_if_clustered_by(old, &configuration, path)?;
-        }
-    }
+    refuse_if_any_clustered_by(old, clustering, &paths)?;
     let names: Vec<_> = paths.iter().map(|path| path_text(path)).collect();
     let parameters = vec![("columns", json_text(&names))];
     Ok(Altered::new("DROP COLUMNS", parameters, new))
+}
+
+pub(super) fn replaced(
+    old: &Metadata,
+    columns: &StructType,
+    clustering: impl FnOnce() -> Result<Option<String>>,
+) -> Result<Altered> {
+    let (new, dropped) = replace_columns(old, columns)?;
+    refuse_if_any_clustered_by(old, clustering, &dropped)?;
+    let fields = columns.fields().iter();
+    let described =
+        fields.map(|field| described_new(std::slice::from_ref(&field.name), field.clone()));
+    let parameters = vec![("columns", json_text(&described.collect::<Vec<_>>()))];
+    Ok(Altered::new("REPLACE COLUMNS", parameters, new))
+}
+
+fn refuse_if_any_clustered_by(
+    old: &Metadata,
+    clustering: impl FnOnce() -> Result<Option<String>>,
+    dropped: &[Vec<String>],
+) -> Result<()> {
+    let configuration = match dropped {
+        [] => None,
+        _ => clustering()?,
+    };
+    let Some(configuration) = configuration else {
+        return Ok(());
+    };
+    let mut dropped = dropped.iter();
+    dropped.try_for_each(|path| refuse_if_clustered_by(old, &configuration, path))
 }
 
 pub(super) fn changed(

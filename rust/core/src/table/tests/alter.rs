@@ -110,3 +110,48 @@ fn rejects_dropping_a_column_twice() {
     let drop = Alteration::DropColumns(vec![path("id"), path("ID")]);
     assert_eq!(alter(&table, drop), Err("alter.column"));
 }
+
+#[test]
+fn replaces_columns_within_arrays_and_maps() {
+    let table = created(TableDefinition {
+        properties: properties(&[("delta.columnMapping.mode", "name")]),
+        ..definition()
+    });
+    let nested = |x: &str, value_contains_null: bool| {
+        StructType::parse(&format!(
+            r#"{{"type":"struct","fields":[
+                {{"name":"m","nullable":true,"metadata":{{}},"type":{{"type":"map","keyType":"string",
+                  "valueContainsNull":{value_contains_null},"valueType":{{"type":"array",
+                  "containsNull":true,"elementType":{{"type":"struct","fields":[{x}]}}}}}}}}]}}"#
+        ))
+        .expect("a schema")
+    };
+    let field = |name: &str| {
+        format!(r#"{{"name":"{name}","type":"integer","nullable":true,"metadata":{{}}}}"#)
+    };
+    let [x, y, z] = ["x", "y", "z"].map(field);
+    let before = newest(&table).schema().clone();
+    let with = |columns: StructType| {
+        let fields = [before.fields(), columns.fields()].concat();
+        Alteration::ReplaceColumns(StructType::new(fields).expect("a schema"))
+    };
+    let names = || newest(&table).schema().to_json();
+    alter(&table, with(nested(&format!("{x},{y}"), true))).expect("columns are added");
+    alter(&table, with(nested(&format!("{y},{z},{x}"), true))).expect("fields are added");
+    let added = names();
+    assert!(
+        added.find(r#""y""#) < added.find(r#""z""#) && added.find(r#""z""#) < added.find(r#""x""#)
+    );
+    alter(&table, with(nested(&y, true))).expect("fields are dropped");
+    assert!(!names().contains(r#""x""#) && names().contains(r#""y""#));
+    assert_eq!(
+        alter(&table, with(nested(&z, true))),
+        Err("alter.column"),
+        "y is z, or is not"
+    );
+    assert_eq!(
+        alter(&table, with(nested(&y, false))),
+        Err("alter.column"),
+        "no nulls"
+    );
+}
