@@ -263,6 +263,34 @@ def test_partition_columns_and_columns_of_constraints_stay(tmp_path: Path) -> No
     assert caught.value.code == "alter.column"
 
 
+def test_columns_that_a_constraint_quotes_stay(tmp_path: Path) -> None:
+    names = ("a b", "c-d", "e`f")
+    schema = pa.schema([("id", pa.int64()), *((name, pa.int64()) for name in names)])
+    properties = {
+        "delta.columnMapping.mode": "name",
+        "delta.constraints.c": "`A b` > 0 AND `c-d` > 0 AND `e``f` > 0",
+    }
+    table = dr.create_table(tmp_path / "t", schema, properties=properties)
+    for name in names:
+        for change in (table.drop_column, lambda name: table.rename_column(name, "x")):
+            with pytest.raises(dr.InvalidArgumentError, match="is referenced by") as caught:
+                change([name])
+            assert caught.value.code == "alter.column"
+
+
+def test_fields_in_arrays_that_a_constraint_references_stay(tmp_path: Path) -> None:
+    items = pa.list_(pa.struct([("price", pa.int64()), ("element", pa.int64())]))
+    properties = {
+        "delta.columnMapping.mode": "name",
+        "delta.constraints.c": "forall(items, i -> i.price > 0)",
+    }
+    schema = pa.schema([("items", items)])
+    table = dr.create_table(tmp_path / "t", schema, properties=properties)
+    with pytest.raises(dr.InvalidArgumentError, match="is referenced by"):
+        table.rename_column(["items", "element", "price"], "cost")
+    table.rename_column(["items", "element", "element"], "part")
+
+
 def test_properties_are_set_and_unset(tmp_path: Path) -> None:
     table = unpartitioned(tmp_path / "t")
     table.set_properties({"DELTA.checkpointinterval": "20", "owner": "me"})

@@ -345,7 +345,7 @@ fn mapped_column<'a>(
 ///
 /// # Errors
 ///
-/// Invalid argument: `alter.column`.
+/// Invalid argument: `alter.column`, also for a column that does not exist.
 pub fn refuse_if_referenced(old: &Metadata, schema: &StructType, path: &[String]) -> Result<()> {
     let constraints = old.configuration.iter();
     let constraints = constraints
@@ -357,12 +357,22 @@ pub fn refuse_if_referenced(old: &Metadata, schema: &StructType, path: &[String]
             .get("delta.generationExpression")
             .and_then(Value::as_str)
     });
+    let mut container = DataType::Struct(Box::new(schema.clone()));
+    let mut names = Vec::with_capacity(path.len());
+    for step in path {
+        let part = part_of(&container, step)?;
+        // elements of arrays and maps have no name in expressions
+        if let DataType::Struct(_) = container {
+            names.push(part.name.to_lowercase());
+        }
+        container = part.data_type;
+    }
     let references = |text: &&str| {
         let text = text.to_lowercase();
-        let words = || text.split(|c: char| !c.is_alphanumeric() && c != '_');
-        path.iter().all(|name| {
-            let name = name.to_lowercase();
-            words().any(|word| word == name)
+        let words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
+        names.iter().all(|name| {
+            let quoted = format!("`{}`", name.replace('`', "``"));
+            words.clone().any(|word| word == name) || text.contains(&quoted)
         })
     };
     match constraints.chain(generated).find(references) {
