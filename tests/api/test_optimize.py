@@ -294,6 +294,15 @@ def test_z_order_within_partitions(tmp_path: Path) -> None:
     assert rows_of(table) == before
 
 
+def test_z_order_by_the_last_column_with_statistics(tmp_path: Path) -> None:
+    columns = {"p": ["a", "b"]} | {f"c{number}": [2, 1] for number in range(33)}
+    dr.write(tmp_path, columns, partition_columns=["p"])
+    table = dr.Table(tmp_path)
+    assert ranges(table, "c31") == [(2, 2), (1, 1)]
+    assert table.optimize(z_order_by=["c31"]).version == 1
+    raises("optimize.z_order", lambda: table.optimize(z_order_by=["c32"]))
+
+
 def test_z_order_by_a_partition_column(tmp_path: Path) -> None:
     rows = pa.table({"id": [1], "a-b": ["x"]})
     dr.write(tmp_path, rows, partition_columns=["a-b"])

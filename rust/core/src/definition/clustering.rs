@@ -7,11 +7,10 @@ use serde_json::{Value, json};
 use super::columns::{no_such_part, position};
 use crate::error::{Error, Result};
 use crate::spec::Metadata;
-use crate::spec::column_path::{
-    column_path_text, is_within, named_path, parse_column_paths, physical_path,
-};
+use crate::spec::column_path::{column_path_text, is_within, named_path, physical_path};
 use crate::spec::json::clipped;
 use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType};
+use crate::write::has_statistics;
 
 /// The name of the domain.
 pub const CLUSTERING: &str = "delta.clustering";
@@ -21,8 +20,6 @@ pub const NOT_CLUSTERED: &str = r#"{"clusteringColumns":[]}"#;
 
 /// delta-spark allows at most this many columns.
 const MAX_COLUMNS: usize = 4;
-/// The default of `delta.dataSkippingNumIndexedCols`.
-const DEFAULT_INDEXED_COLUMNS: i64 = 32;
 
 /// Returns the configuration of the domain for these columns; struct fields are separated by dots.
 ///
@@ -42,7 +39,6 @@ pub fn clustering(metadata: &Metadata, columns: &[String]) -> Result<String> {
         ));
     }
     let schema = StructType::parse(&metadata.schema_string)?;
-    let leaf_paths = leaves(&schema);
     let mut columns_to_cluster: Vec<Vec<String>> = Vec::with_capacity(columns.len());
     for column in columns {
         let (path, data_type) = leaf(&schema, column)?;
@@ -52,7 +48,7 @@ pub fn clustering(metadata: &Metadata, columns: &[String]) -> Result<String> {
                 clipped(column)
             ));
         }
-        if !has_statistics(metadata, &leaf_paths, &path) {
+        if !has_statistics(metadata, &schema, &path)? {
             return refused(format!(
                 "the table keeps no statistics on {}: name it in delta.dataSkippingStatsColumns, or raise \
                  delta.dataSkippingNumIndexedCols",
@@ -77,7 +73,6 @@ pub fn clustering(metadata: &Metadata, columns: &[String]) -> Result<String> {
 pub fn ordered_columns(metadata: &Metadata, columns: &[String]) -> Result<Vec<Vec<String>>> {
     let refused = |message: String| Err(Error::invalid("optimize.z_order", message));
     let schema = StructType::parse(&metadata.schema_string)?;
-    let leaf_paths = leaves(&schema);
     let mut paths: Vec<Vec<String>> = Vec::with_capacity(columns.len());
     for column in columns {
         let (path, data_type) = leaf(&schema, column)?;
@@ -93,7 +88,7 @@ pub fn ordered_columns(metadata: &Metadata, columns: &[String]) -> Result<Vec<Ve
                 "rows cannot be ordered by {name}: its type has no order"
             ));
         }
-        if !has_statistics(metadata, &leaf_paths, &path) {
+        if !has_statistics(metadata, &schema, &path)? {
             return refused(format!(
                 "the table keeps no statistics on {name}, so no file would be skipped by it: name it in \
                  delta.dataSkippingStatsColumns, or raise delta.dataSkippingNumIndexedCols"
@@ -189,32 +184,4 @@ fn leaf<'a>(schema: &'a StructType, column: &str) -> Result<(Vec<String>, &'a Da
         Some(data_type) => Ok((path, data_type)),
         None => Err(Error::invalid("alter.column", "no column is named")),
     }
-}
-
-/// Returns the paths of the leaf columns, in order.
-fn leaves(schema: &StructType) -> Vec<Vec<String>> {
-    let mut paths = Vec::new();
-    for field in schema.fields() {
-        let name = std::slice::from_ref(&field.name);
-        match &field.data_type {
-            DataType::Struct(parts) => {
-                paths.extend(leaves(parts).iter().map(|path| [name, path].concat()));
-            }
-            _ => paths.push(name.to_vec()),
-        }
-    }
-    paths
-}
-
-fn has_statistics(metadata: &Metadata, leaves: &[Vec<String>], column: &[String]) -> bool {
-    if let Some(text) = metadata.property("delta.dataSkippingStatsColumns") {
-        let selected = parse_column_paths(text);
-        return selected.iter().any(|root| is_within(column, root));
-    }
-    let first = metadata
-        .property("delta.dataSkippingNumIndexedCols")
-        .and_then(|text| text.trim().parse::<i64>().ok())
-        .unwrap_or(DEFAULT_INDEXED_COLUMNS);
-    let count = usize::try_from(first).unwrap_or(usize::MAX);
-    first < 0 || leaves.iter().take(count).any(|leaf| leaf == column)
 }

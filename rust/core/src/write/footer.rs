@@ -14,7 +14,6 @@ use parquet::arrow::parquet_to_arrow_schema;
 use parquet::file::metadata::ParquetMetaData;
 use parquet::schema::types::SchemaDescriptor;
 
-use super::columns::is_void;
 use super::statistics::{
     Accumulator, MeasuredBounds, MeasuredColumn, MeasuredKind, Statistics, StatisticsPlan, joined,
 };
@@ -23,7 +22,7 @@ use crate::error::{Error, Result};
 use crate::replay::Source;
 use crate::scan::data_file::{FOOTER_RULES, has_usable_bounds};
 use crate::spec::properties::TableProperties;
-use crate::spec::schema::{StructField, StructType, same_name};
+use crate::spec::schema::StructType;
 use crate::spec::{Metadata, Protocol};
 
 /// The statistics of a table's data files.
@@ -35,21 +34,14 @@ impl FooterStatistics {
     ///
     /// # Errors
     ///
-    /// As [`StructType::parse`], [`StructField::name_in_files`] and [`TableProperties::new`].
+    /// As [`StructType::parse`], [`TableProperties::new`] and
+    /// [`StructField::name_in_files`](crate::spec::schema::StructField::name_in_files).
     pub fn new(metadata: &Metadata, protocol: &Protocol) -> Result<Self> {
         let schema = StructType::parse(&metadata.schema_string)?;
         let mode = TableProperties::new(metadata, protocol)?
             .0
             .column_mapping_mode;
-        let is_partition = |field: &&StructField| {
-            let mut partitions = metadata.partition_columns.iter();
-            partitions.any(|name| same_name(name, &field.name))
-        };
-        let fields = schema.fields().iter();
-        let fields: Vec<&StructField> = fields
-            .filter(|field| !is_partition(field) && !is_void(field))
-            .collect();
-        StatisticsPlan::new(metadata, protocol, &fields, mode).map(Self)
+        StatisticsPlan::new(metadata, protocol, &schema, mode).map(Self)
     }
 
     /// Returns the statistics of a file as JSON, in the form of the log; `path` is as in the log.

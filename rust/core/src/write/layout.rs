@@ -79,12 +79,11 @@ impl Layout {
                 partitions.push((index, field.name.clone(), name_in_log));
             }
         }
-        let (mut data_columns, mut data_fields, mut files) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut data_columns, mut files) = (Vec::new(), Vec::new());
         for (index, field) in schema.fields().iter().enumerate() {
             let is_partition = partitions.iter().any(|(partition, ..)| *partition == index);
             if !is_partition && !is_void(field) {
                 data_columns.push(index);
-                data_fields.push(field);
                 files.push(Arc::new(physical(field, mode)?));
             }
         }
@@ -93,7 +92,7 @@ impl Layout {
         } else {
             unwritable_column(&schema)
         };
-        let statistics = StatisticsPlan::new(metadata, protocol, &data_fields, mode)?;
+        let statistics = StatisticsPlan::new(metadata, protocol, &schema, mode)?;
         let mut rows: Vec<FieldRef> = nullable(&schema).fields().iter().cloned().collect();
         for extra in extras {
             data_columns.push(rows.len());

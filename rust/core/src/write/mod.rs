@@ -45,6 +45,7 @@ pub(crate) use partitions::partition_text;
 pub(crate) use paths::{NULL as HIVE_NULL, encoded, escaped};
 pub(crate) use row_display::row_display;
 pub use staged_file::StagedFile;
+pub(crate) use statistics::has_statistics;
 pub use writer::{RowWriter, WriteOptions, WrittenFiles};
 
 use arrow_array::{RecordBatch, RecordBatchReader};

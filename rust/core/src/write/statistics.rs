@@ -28,7 +28,7 @@ use crate::error::Result;
 use crate::spec::column_path::parse_column_paths;
 use crate::spec::interval::MICROS_PER_DAY;
 use crate::spec::properties::ColumnMappingMode;
-use crate::spec::schema::{DataType, StructField};
+use crate::spec::schema::{DataType, StructField, StructType, same_name};
 use crate::spec::{Metadata, Protocol};
 
 /// The days that every reader can parse: from 0001-01-01 to 9999-12-31.
@@ -88,28 +88,55 @@ impl LeafSelection {
 }
 
 impl StatisticsPlan {
-    /// Selects the statistics for files with these columns of the table.
+    /// Selects the statistics for the files of a table.
     pub(crate) fn new(
         metadata: &Metadata,
         protocol: &Protocol,
-        fields: &[&StructField],
+        schema: &StructType,
         mode: ColumnMappingMode,
     ) -> Result<Self> {
         let prefix_length = metadata
             .property("delta.dataSkippingStringPrefixLength")
             .and_then(|text| text.trim().parse().ok());
-        let mut selection = LeafSelection::of(metadata);
         Ok(Self {
-            columns: columns(
-                fields.iter().copied(),
-                mode,
-                &mut Vec::new(),
-                &mut selection,
-            )?,
+            columns: stored_columns(metadata, schema, mode)?,
             prefix_length: prefix_length.unwrap_or(32),
             tight_bounds: protocol.is_supported("deletionVectors"),
         })
     }
+}
+
+/// Returns `true` if new files have statistics on a leaf column; its path is spelled as in the schema.
+pub(crate) fn has_statistics(
+    metadata: &Metadata,
+    schema: &StructType,
+    path: &[String],
+) -> Result<bool> {
+    let mut columns = stored_columns(metadata, schema, ColumnMappingMode::None)?;
+    for name in path {
+        let column = columns.into_iter().find(|column| column.name == *name);
+        columns = match column.map(|column| column.kind) {
+            Some(MeasuredKind::Struct(parts)) => parts,
+            Some(MeasuredKind::Leaf { .. }) => Vec::new(),
+            None => return Ok(false),
+        };
+    }
+    Ok(true)
+}
+
+/// Returns the columns of the files of a table that have statistics.
+fn stored_columns(
+    metadata: &Metadata,
+    schema: &StructType,
+    mode: ColumnMappingMode,
+) -> Result<Vec<MeasuredColumn>> {
+    let is_partition = |field: &&StructField| {
+        let mut partitions = metadata.partition_columns.iter();
+        partitions.any(|name| same_name(name, &field.name))
+    };
+    let stored = schema.fields().iter().filter(|field| !is_partition(field));
+    let mut selection = LeafSelection::of(metadata);
+    columns(stored, mode, &mut Vec::new(), &mut selection)
 }
 
 fn columns<'a>(
