@@ -1,7 +1,7 @@
 //! The part of a condition that refers to the target table only.
 
 use crate::expr::node::predicate::{Expr, Operand, Path, Predicate};
-use crate::spec::schema::StructType;
+use crate::spec::schema::{StructType, same_name};
 
 impl Predicate {
     /// Returns the conjuncts that refer to columns of the target table only, without its alias; the condition
@@ -82,10 +82,7 @@ impl Target<'_> {
     fn path(&self, path: &Path) -> Option<Path> {
         match path.0.as_slice() {
             [first, rest @ ..]
-                if !rest.is_empty()
-                    && self
-                        .alias
-                        .is_some_and(|alias| alias.eq_ignore_ascii_case(first)) =>
+                if !rest.is_empty() && self.alias.is_some_and(|alias| same_name(alias, first)) =>
             {
                 Some(Path(rest.to_vec()))
             }

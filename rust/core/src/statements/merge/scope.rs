@@ -10,6 +10,7 @@ use super::columns_mismatch;
 use crate::error::Result;
 use crate::expr::{BoundFormula, Side};
 use crate::spec::arrow::field_index;
+use crate::spec::schema::same_name;
 use crate::write::columns::batch;
 
 /// The side whose columns need no alias.
@@ -45,7 +46,7 @@ impl Scope {
         for (number, (_, fields)) in sides.iter().enumerate() {
             let other = if number == 0 { source } else { target };
             let taken = |name: &str| {
-                let same = |candidate: &str| candidate.eq_ignore_ascii_case(name);
+                let same = |candidate: &str| same_name(candidate, name);
                 let by_other = match (columns, number) {
                     (VisibleSide::Both, _) => other.1.iter().any(|field| same(field.name())),
                     (VisibleSide::Target, 0) | (VisibleSide::Source, 1) => false,

@@ -28,6 +28,7 @@ fn dotted_names_in_a_join_are_of_the_target_only_with_its_alias() {
     assert!(field.is_some());
     assert_eq!(of_target("T.s.id = 3", Some("t"), true), field);
     assert_eq!(of_target("s.id = 3", Some("t"), false), field);
+    assert_eq!(of_target("`Ü`.s.id = 3", Some("ü"), true), field);
 }
 
 #[test]
