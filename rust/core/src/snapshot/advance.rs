@@ -6,14 +6,12 @@
 use std::sync::Arc;
 
 use super::cache::ReplayCache;
-use super::load::{empty_commits, load, read_checksum};
+use super::load::{empty_commits, in_commit_timestamp, load, read_checksum};
 use super::segment_replay::{with_key_fields, without_data_change};
 use super::{Inner, Snapshot, TableDefinition, strict_error};
 use crate::codec::commit::{ActionBatch, ActionSelection};
 use crate::codec::file_actions::{ADD_FIELDS, FileField};
 use crate::error::{Error, Result};
-use crate::log::commit::read_commit_info;
-use crate::log::history::required_in_commit_timestamp;
 use crate::log::segment::gap;
 use crate::log::{LogListing, LogSegment, LogWarning, TailFile, VersionedFile, path};
 use crate::replay::{ActiveFiles, Reconciler, Source, decode_tail};
@@ -78,6 +76,7 @@ impl Snapshot {
                 .as_ref()
                 .map(|_| vec![FileField::Path, FileField::DeletionVector]),
             control: true,
+            commit_infos: true,
             ..ActionSelection::default()
         };
         let new = segment.tail.get(first_new..).unwrap_or_default();
@@ -107,7 +106,9 @@ impl Snapshot {
         if let Some(warning) = warnings.get(num_old_warnings).filter(|_| self.0.strict) {
             return Err(strict_error(warning));
         }
-        let in_commit_timestamp = in_commit_timestamp(source, &definition, &segment)?;
+        let commit_info = batches.last().and_then(ActionBatch::commit_info);
+        let in_commit_timestamp =
+            in_commit_timestamp(&definition, &segment, commit_info, checksum.as_ref())?;
         let next = Self(Arc::new(Inner {
             version,
             strict: self.0.strict,
@@ -135,22 +136,6 @@ impl Snapshot {
             None => Ok(()),
         }
     }
-}
-
-fn in_commit_timestamp(
-    source: &Source,
-    definition: &TableDefinition,
-    segment: &LogSegment,
-) -> Result<Option<i64>> {
-    let Some(commit) = segment
-        .last_commit
-        .as_ref()
-        .filter(|_| definition.in_commit_timestamps_at(segment.version))
-    else {
-        return Ok(None);
-    };
-    let info = read_commit_info(&*source.storage, commit, segment.version)?;
-    required_in_commit_timestamp(info.as_deref(), commit, segment.version).map(Some)
 }
 
 /// Returns the older segment with the newer commits of the listing.

@@ -205,8 +205,9 @@ fn open(
                 .map_err(located)?
         }
     };
+    let commit_info = newest.commit_info();
     let in_commit_timestamp =
-        in_commit_timestamp(&definition, &segment, &newest, checksum.as_ref())?;
+        in_commit_timestamp(&definition, &segment, commit_info, checksum.as_ref())?;
     if let Some(warning) = warnings.first().filter(|_| strict) {
         let error = strict_error(warning);
         let defining_checksum = checksum.as_ref().filter(|_| state.is_none());
@@ -395,11 +396,11 @@ fn at_definition(source: &Source, segment: &LogSegment, error: Error) -> Error {
     }
 }
 
-/// Returns the in-commit timestamp, if the table has them.
-fn in_commit_timestamp(
+/// Returns the in-commit timestamp, if the table has them; `commit_info` is that of the version's own commit.
+pub(super) fn in_commit_timestamp(
     definition: &TableDefinition,
     segment: &LogSegment,
-    newest: &ActionBatch,
+    commit_info: Option<&str>,
     checksum: Option<&Checksum>,
 ) -> Result<Option<i64>> {
     if !definition.in_commit_timestamps_at(segment.version) {
@@ -413,5 +414,5 @@ fn in_commit_timestamp(
     let Some(commit) = &segment.last_commit else {
         return Ok(None);
     };
-    required_in_commit_timestamp(newest.commit_info(), commit, segment.version).map(Some)
+    required_in_commit_timestamp(commit_info, commit, segment.version).map(Some)
 }
