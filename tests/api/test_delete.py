@@ -210,6 +210,12 @@ def test_dynamic_partition_overwrite(mapping: str, tmp_path: Path) -> None:
     done = table.overwrite([{"id": 50, "p": "b", "v": 25.0}], partition_overwrite="dynamic")
     assert ids(table) == [*range(0, 20, 2), 50]
     assert done.metrics["numRemovedFiles"] == 2
+    [info] = table.history(1).to_pylist()
+    assert dict(info["operationParameters"]) == {
+        "mode": "Overwrite",
+        "partitionBy": '["p"]',
+        "isDynamicPartitionOverwrite": "true",  # as delta-spark names it
+    }
     table.overwrite(pa.table({"id": [60], "v": [30.0]}), partition_overwrite="dynamic")
     assert ids(table) == [*range(0, 20, 2), 50, 60]
     nothing = SCHEMA.empty_table()

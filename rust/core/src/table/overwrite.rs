@@ -76,7 +76,6 @@ impl Table {
                 delete_matching(&mut changer, &snapshot, None)?;
             }
             Replaced::Where(condition) => {
-                let (metadata, _) = transaction.effective()?;
                 converter.add_replaced_condition(
                     condition,
                     &StructType::parse(&metadata.schema_string)?,
@@ -115,7 +114,7 @@ fn parameters(
     match replaced {
         Replaced::All => {}
         Replaced::Where(condition) => parameters.push(("predicate", json!(condition.to_string()))),
-        Replaced::Partitions => parameters.push(("dynamicPartitionOverwrite", json!("true"))),
+        Replaced::Partitions => parameters.push(("isDynamicPartitionOverwrite", json!("true"))),
     }
     parameters
 }
