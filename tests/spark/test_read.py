@@ -228,6 +228,24 @@ def test_conditions_that_depend_on_the_zone_do_not_skip_files(
             assert result.toArrow() == dr_spark.read(spark, a_file_a_day).where(text).toArrow()
 
 
+@pytest.mark.parametrize(
+    "filter",
+    ["at LIKE '2025-12-31%'", "hour(text) = 16", "text = TIMESTAMP '2026-01-01T00:00:00Z'"],
+)
+def test_partitions_are_not_skipped_by_their_text_in_utc(
+    spark: Any, tmp_path: Path, filter: str
+) -> None:
+    times = [datetime.datetime(2026, month, 1, tzinfo=datetime.timezone.utc) for month in (1, 6)]
+    texts = ["2026-01-01T00:00:00Z", "2026-06-01 00:00:00"]
+    rows = pa.table({"id": [1, 2], "at": pa.array(times, pa.timestamp("us", "UTC")), "text": texts})
+    dr.write(tmp_path, rows, partition_columns=["at", "text"])
+    with conf(spark, spark__sql__session__timeZone="America/Los_Angeles"):
+        theirs = spark.read.format("delta").load(str(tmp_path)).where(filter)
+        [row] = dr_spark.read(spark, tmp_path, filter=filter).collect()
+        assert [row] == theirs.collect()
+        assert row.id == 1
+
+
 def test_plans_have_no_python_and_push_filters(spark: Any, tables: Any) -> None:
     path = tables("changed_with_vectors")
     snapshot = dr.Table(path).snapshot(version=3)

@@ -13,7 +13,7 @@ use crate::expr::node::formula::Formula;
 use crate::expr::node::predicate::{Expr, Operand, Path, Predicate};
 use crate::expr::value::family::Family;
 use crate::expr::value::literal::Literal;
-use crate::spec::schema::StructType;
+use crate::spec::schema::{StructType, same_name};
 use crate::spec::values::has_zone;
 
 impl Predicate {
@@ -147,7 +147,11 @@ impl<'a> TimeZoneConverter<'a> {
                 list.map(|list| Expr::In(path.clone(), list))
             }
             Expr::Formula(formula) => (!self.depends_on_time_zone(formula)).then(|| expr.clone()),
-            Expr::Value(_) | Expr::Like { .. } => Some(expr.clone()),
+            Expr::Like { column, .. } => {
+                let is_zoned = self.columns.find(column)?.family == Family::Timestamp;
+                (!is_zoned).then(|| expr.clone())
+            }
+            Expr::Value(_) => Some(expr.clone()),
         })
     }
 
@@ -172,32 +176,39 @@ impl<'a> TimeZoneConverter<'a> {
                 Family::Timestamp,
                 Literal::Date(_) | Literal::TimestampNtz(_) | Literal::LocalTimestamp(_),
             ) => text(literal),
-            (Family::Date | Family::TimestampNtz, Literal::Timestamp(_))
-            | (Family::TimestampNtz, Literal::LocalTimestamp(_)) => return Ok(None),
+            (Family::Date | Family::TimestampNtz | Family::String, Literal::Timestamp(_))
+            | (Family::TimestampNtz | Family::String, Literal::LocalTimestamp(_)) => {
+                return Ok(None);
+            }
             _ => return Ok(Some(literal.clone())),
         };
         Ok((self.lookup)(&local_time).map(Literal::Timestamp))
     }
 
     fn is_partition(&self, path: &Path) -> bool {
-        let is =
-            |name: &String| matches!(path.0.as_slice(), [only] if only.eq_ignore_ascii_case(name));
+        let is = |name: &String| matches!(path.0.as_slice(), [only] if same_name(only, name));
         self.partitions.iter().any(is)
     }
 
     /// Returns `true` if the value of a formula may depend on the time zone.
     fn depends_on_time_zone(&self, formula: &Formula) -> bool {
-        let named = |word: &String| {
-            let mut fields = self.schema.fields().iter();
-            fields.find(|field| field.name.eq_ignore_ascii_case(word))
-        };
-        formula.words().iter().any(|word| match named(word) {
-            Some(field) => matches!(
-                Family::of(&field.data_type),
-                Family::Date | Family::Timestamp | Family::TimestampNtz | Family::Other("struct")
-            ),
-            None => word == "now" || word.contains("time") || word.contains("date"),
-        })
+        formula
+            .words()
+            .iter()
+            .any(|word| match self.schema.field(word) {
+                Some(field) => matches!(
+                    Family::of(&field.data_type),
+                    Family::Date
+                        | Family::Timestamp
+                        | Family::TimestampNtz
+                        | Family::Other("struct")
+                ),
+                None => {
+                    matches!(word.as_str(), "now" | "hour" | "minute" | "interval")
+                        || word.contains("time")
+                        || word.contains("date")
+                }
+            })
     }
 }
 
