@@ -152,9 +152,12 @@ fn data_type(arrow: &ArrowType, depth: usize) -> Result<DataType> {
         | ArrowType::Decimal256(precision, scale)
             if *precision <= DECIMAL128_MAX_PRECISION =>
         {
+            let scale = u8::try_from(*scale).ok();
             P::Decimal {
                 precision: *precision,
-                scale: u8::try_from(*scale).map_err(|_| unsupported())?,
+                scale: scale
+                    .filter(|scale| scale <= precision)
+                    .ok_or_else(unsupported)?,
             }
         }
         ArrowType::Null => P::Void,

@@ -21,6 +21,7 @@ fn rejects_types_that_tables_cannot_have() {
     let time = ArrowType::Time64(arrow_schema::TimeUnit::Microsecond);
     let decimals = [
         ArrowType::Decimal128(5, -2),
+        ArrowType::Decimal128(5, 10),
         ArrowType::Decimal64(5, -2),
         ArrowType::Decimal256(39, 2),
     ];
