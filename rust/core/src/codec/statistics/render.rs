@@ -8,9 +8,9 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Date32Type, Decimal32Type, Decimal64Type, Decimal128Type, Float32Type, Float64Type, Int8Type,
-    Int16Type, Int32Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType,
-    TimestampNanosecondType, TimestampSecondType,
+    Date32Type, Decimal32Type, Decimal64Type, Decimal128Type, Float32Type, Float64Type, Int64Type,
+    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+    TimestampSecondType,
 };
 use arrow_array::{Array, Int64Array, StringArray, StructArray};
 use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
@@ -67,7 +67,8 @@ enum Step<'a> {
         nulls: Option<&'a NullBuffer>,
         column: LeafValues<'a>,
     },
-    /// Writes the key and an opening brace, or skips `inside` steps and the closing one.
+    /// Writes the key and an opening brace; if the struct is null, skips `inside` steps instead, the last of
+    /// which is the closing brace.
     Open {
         key: Vec<u8>,
         nulls: Option<&'a NullBuffer>,
@@ -80,10 +81,7 @@ enum Step<'a> {
 /// A column by the format of its values.
 enum LeafValues<'a> {
     Bool(&'a arrow_array::BooleanArray),
-    Int8(&'a [i8]),
-    Int16(&'a [i16]),
-    Int32(&'a [i32]),
-    Int64(&'a [i64]),
+    Integer(Int64Array),
     Float32(&'a [f32]),
     Float64(&'a [f64]),
     Decimal32(&'a [i32], i8),
@@ -97,7 +95,6 @@ enum LeafValues<'a> {
     },
     Text(&'a arrow_array::StringArray),
     TextOfBytes(StringArray),
-    Unsigned(Int64Array),
     LargeText(&'a arrow_array::LargeStringArray),
     TextView(&'a arrow_array::StringViewArray),
     Binary(&'a arrow_array::BinaryArray),
@@ -194,15 +191,11 @@ impl<'a> LeafValues<'a> {
         }
         Some(match array.data_type() {
             DataType::Boolean => Self::Bool(array.as_boolean_opt()?),
-            DataType::Int8 => Self::Int8(values!(Int8Type)),
-            DataType::Int16 => Self::Int16(values!(Int16Type)),
-            DataType::Int32 => Self::Int32(values!(Int32Type)),
-            DataType::Int64 => Self::Int64(values!(Int64Type)),
-            DataType::UInt8 | DataType::UInt16 | DataType::UInt32 | DataType::UInt64 => {
+            integer if integer.is_integer() => {
                 let signed = cast(array, &DataType::Int64).ok()?;
                 // a number that does not fit becomes null
                 let fits = signed.null_count() == array.null_count();
-                Self::Unsigned(fits.then(|| signed.as_primitive::<Int64Type>().clone())?)
+                Self::Integer(fits.then(|| signed.as_primitive::<Int64Type>().clone())?)
             }
             DataType::Float32 => Self::Float32(values!(Float32Type)),
             DataType::Float64 => Self::Float64(values!(Float64Type)),
@@ -247,11 +240,7 @@ impl<'a> LeafValues<'a> {
         match self {
             Self::Bool(values) if values.value(row) => out.extend_from_slice(b"true"),
             Self::Bool(_) => out.extend_from_slice(b"false"),
-            Self::Int8(values) => format::integer(out, value(values, row).into()),
-            Self::Int16(values) => format::integer(out, value(values, row).into()),
-            Self::Int32(values) => format::integer(out, value(values, row).into()),
-            Self::Int64(values) => format::integer(out, value(values, row)),
-            Self::Unsigned(values) => format::integer(out, values.value(row)),
+            Self::Integer(values) => format::integer(out, values.value(row)),
             Self::Float32(values) => format::float(out, value(values, row)),
             Self::Float64(values) => format::float(out, value(values, row)),
             Self::Decimal32(values, scale) => {
