@@ -291,6 +291,18 @@ def test_fields_in_arrays_that_a_constraint_references_stay(tmp_path: Path) -> N
     table.rename_column(["items", "element", "element"], "part")
 
 
+def test_a_property_that_writers_maintain_stays(tmp_path: Path) -> None:
+    properties = {"delta.columnMapping.mode": "id"}
+    table = dr.create_table(tmp_path / "t", SCHEMA, properties=properties)
+    table.drop_column("id")
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        table.unset_properties(["delta.columnmapping.maxColumnId"], if_exists=True)
+    assert caught.value.code == "properties.internal"
+    table.add_columns(pa.schema([("x", pa.int64())]))
+    ids = [field["metadata"]["delta.columnMapping.id"] for field in fields(table)]  # type: ignore[index]
+    assert ids == [2, 3, 4]
+
+
 def test_properties_are_set_and_unset(tmp_path: Path) -> None:
     table = unpartitioned(tmp_path / "t")
     table.set_properties({"DELTA.checkpointinterval": "20", "owner": "me"})

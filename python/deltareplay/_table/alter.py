@@ -55,8 +55,9 @@ class Altering(TableLocation):
             The new version.
 
         Raises:
-            InvalidArgumentError: A property is not set (``alter.property_absent``), or it enables
-                column mapping (``alter.column_mapping``).
+            InvalidArgumentError: A property is not set (``alter.property_absent``), enables column
+                mapping (``alter.column_mapping``), or is maintained by writers
+                (``properties.internal``).
 
         >>> table.unset_properties(["delta.appendOnly"], if_exists=True)
         3

@@ -54,8 +54,11 @@ const CODECS: [&str; 8] = [
     "brotli",
 ];
 
-/// Every property, with its default if it has one.
-const PROPERTIES: &[(&str, ValueRule, Option<&str>)] = &[
+/// The name of a property, the rule for its values, and its default if it has one.
+type Property = (&'static str, ValueRule, Option<&'static str>);
+
+/// Every property.
+const PROPERTIES: &[Property] = &[
     (
         "delta.logRetentionDuration",
         Interval,
@@ -189,10 +192,13 @@ const PROPERTIES: &[(&str, ValueRule, Option<&str>)] = &[
 
 /// Returns the default of a property; `None` if it has none.
 pub fn default_of(key: &str) -> Option<&'static str> {
+    known_property(key).and_then(|(_, _, default)| *default)
+}
+
+fn known_property(key: &str) -> Option<&'static Property> {
     PROPERTIES
         .iter()
         .find(|(name, ..)| name.eq_ignore_ascii_case(key))
-        .and_then(|(_, _, default)| *default)
 }
 
 /// Returns `true` if the key states the protocol of a table: such keys are consumed, never stored.
@@ -249,10 +255,7 @@ pub fn checked_property(key: &str, value: &str) -> Result<String> {
     if let Some(name) = lowered.strip_prefix("delta.constraints.") {
         return Ok(format!("delta.constraints.{name}"));
     }
-    let property = PROPERTIES
-        .iter()
-        .find(|(name, ..)| name.eq_ignore_ascii_case(key));
-    let Some((name, rule, _)) = property else {
+    let Some((name, rule, _)) = known_property(key) else {
         let message = format!(
             "{} is not a table property: names that begin with delta. are reserved for Delta Lake",
             clipped(key)
@@ -261,6 +264,23 @@ pub fn checked_property(key: &str, value: &str) -> Result<String> {
     };
     check_value(name, *rule, value)?;
     Ok((*name).to_owned())
+}
+
+/// Checks that a user may remove a property.
+///
+/// # Errors
+///
+/// Invalid argument: `properties.internal`.
+pub fn check_removable(key: &str) -> Result<()> {
+    match known_property(key) {
+        Some((name, Internal, _)) => Err(internal(name)),
+        _ => Ok(()),
+    }
+}
+
+fn internal(key: &str) -> Error {
+    let message = format!("{key} is maintained by writers: it cannot be set or unset by hand");
+    Error::invalid("properties.internal", message)
 }
 
 fn check_value(key: &str, rule: ValueRule, value: &str) -> Result<()> {
@@ -295,10 +315,7 @@ fn check_value(key: &str, rule: ValueRule, value: &str) -> Result<()> {
         FileSize if parse_file_size(value).is_some() => return Ok(()),
         FileSize => "a positive number of bytes, or a size such as 128mb".to_owned(),
         Text => return Ok(()),
-        Internal => {
-            let message = format!("{key} is maintained by writers: it cannot be set by hand");
-            return Err(Error::invalid("properties.internal", message));
-        }
+        Internal => return Err(internal(key)),
     };
     let message = format!("{key} must be {allowed}, not {}", clipped(value));
     Err(Error::invalid("properties.value", message))

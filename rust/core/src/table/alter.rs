@@ -17,6 +17,7 @@ use crate::scan::{Scan, ScanOptions};
 use crate::snapshot::Snapshot;
 use crate::spec::column_path::column_path_text;
 use crate::spec::json::clipped;
+use crate::spec::property_rules::check_removable;
 use crate::spec::schema::StructType;
 use crate::spec::{Metadata, Protocol};
 use crate::transaction::{
@@ -237,6 +238,9 @@ fn set_properties(old: &Metadata, properties: &BTreeMap<String, String>) -> Resu
 }
 
 fn unset_properties(old: &Metadata, keys: &[String], if_exists: bool) -> Result<Altered> {
+    for key in keys.iter().filter(|key| old.property(key).is_some()) {
+        check_removable(key)?;
+    }
     let new = definition::unset_properties(old, keys, if_exists)?;
     let parameters = vec![
         ("properties", json_text(&keys)),
