@@ -293,7 +293,7 @@ impl Location {
             && match self.kind {
                 StoreKind::Azure => true,
                 StoreKind::S3 => {
-                    host.ends_with("r2.cloudflarestorage.com") || host.starts_with("s3")
+                    host.ends_with("r2.cloudflarestorage.com") || host.starts_with("s3.")
                 }
                 _ => false,
             };

@@ -235,6 +235,9 @@ fn recognizes_https_addresses_of_object_stores() {
         let (_, path) = ObjectStoreScheme::parse(&Url::parse(uri).unwrap()).unwrap();
         assert_eq!(path.as_ref(), key, "as object_store has it");
     }
+    // only `s3.` is Amazon's own host, as in `AmazonS3Builder::with_url`
+    let location = Location::parse("https://s3-logs.s3.eu-west-1.amazonaws.com/a/b").unwrap();
+    assert_eq!((location.kind(), location.key()), (StoreKind::S3, "a/b"));
 }
 
 #[test]
