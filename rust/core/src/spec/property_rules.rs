@@ -12,7 +12,7 @@ use crate::spec::interval::parse_interval;
 use crate::spec::json::clipped;
 use crate::spec::properties::find_property;
 use ValueRule::{
-    Among, Boolean, Codec, FileSize, FormatVersion, Integer, Internal, Interval, OneOf, Text,
+    Among, Boolean, FileSize, FormatVersion, Integer, Internal, Interval, OneOf, Text, Version,
 };
 
 /// The valid values of a property.
@@ -20,12 +20,13 @@ use ValueRule::{
 enum ValueRule {
     Boolean,
     Interval,
-    /// An integer of at least this value.
-    Integer(i64),
+    /// A 32-bit integer of at least this value.
+    Integer(i32),
+    /// A version of the table.
+    Version,
     OneOf(&'static [&'static str]),
     /// Values of this list, separated by commas.
     Among(&'static [&'static str]),
-    Codec,
     FormatVersion,
     /// A file size in bytes.
     FileSize,
@@ -134,7 +135,7 @@ const PROPERTIES: &[Property] = &[
     ("delta.enableVariantShredding", Boolean, Some("false")),
     (
         "delta.requireCheckpointProtectionBeforeVersion",
-        Integer(0),
+        Version,
         Some("0"),
     ),
     ("delta.enableIcebergCompatV1", Boolean, None),
@@ -181,7 +182,7 @@ const PROPERTIES: &[Property] = &[
         Boolean,
         Some("false"),
     ),
-    ("delta.parquet.compression.codec", Codec, None),
+    ("delta.parquet.compression.codec", OneOf(&CODECS), None),
     ("delta.parquet.format.version", FormatVersion, Some("1.0.0")),
     ("delta.redirectReaderWriter-preview", Text, None),
     ("delta.redirectWriterOnly-preview", Text, None),
@@ -249,11 +250,10 @@ pub fn checked_property(key: &str, value: &str) -> Result<String> {
     if !lowered.starts_with("delta.") {
         return Ok(key.to_owned());
     }
-    if lowered.starts_with("delta.universalformat.config.") {
+    if lowered.starts_with("delta.universalformat.config.")
+        || lowered.starts_with("delta.constraints.")
+    {
         return Ok(lowered);
-    }
-    if let Some(name) = lowered.strip_prefix("delta.constraints.") {
-        return Ok(format!("delta.constraints.{name}"));
     }
     let Some((name, rule, _)) = known_property(key) else {
         let message = format!(
@@ -295,9 +295,13 @@ fn check_value(key: &str, rule: ValueRule, value: &str) -> Result<()> {
             Ok(_) => return Ok(()),
             Err(reason) => format!("an interval such as `interval 7 days` ({reason})"),
         },
-        Integer(min) => match value.parse::<i64>() {
+        Integer(min) => match value.parse::<i32>() {
             Ok(number) if number >= min => return Ok(()),
-            _ => format!("an integer of at least {min}"),
+            _ => format!("an integer from {min} to {}", i32::MAX),
+        },
+        Version => match value.parse::<i64>() {
+            Ok(0..) => return Ok(()),
+            _ => "a version of the table".to_owned(),
         },
         OneOf(list) if is_among(list) => return Ok(()),
         OneOf(list) => list.join(" or "),
@@ -308,8 +312,6 @@ fn check_value(key: &str, rule: ValueRule, value: &str) -> Result<()> {
             }
             format!("a list of values among {}", list.join(", "))
         }
-        Codec if is_among(&CODECS) => return Ok(()),
-        Codec => CODECS.join(" or "),
         FormatVersion if is_format_version(value) => return Ok(()),
         FormatVersion => "1.0.0 or 2.x.y".to_owned(),
         FileSize if parse_file_size(value).is_some() => return Ok(()),

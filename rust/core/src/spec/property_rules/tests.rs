@@ -57,6 +57,11 @@ fn accepts_and_rejects_values_as_delta_spark() {
             "ZSTD",
             "delta.parquet.compression.codec",
         ),
+        (
+            "delta.requireCheckpointProtectionBeforeVersion",
+            "2147483648",
+            "delta.requireCheckpointProtectionBeforeVersion",
+        ),
         ("owner", "anything", "owner"),
     ] {
         assert_eq!(checked_property(key, value).unwrap(), stored);
@@ -66,6 +71,13 @@ fn accepts_and_rejects_values_as_delta_spark() {
         ("delta.appendOnly", "maybe", "properties.value"),
         ("delta.checkpointInterval", "0", "properties.value"),
         ("delta.checkpointInterval", " 10 ", "properties.value"),
+        // an `Int` in delta-spark
+        ("delta.checkpointInterval", "2147483648", "properties.value"),
+        (
+            "delta.requireCheckpointProtectionBeforeVersion",
+            "-1",
+            "properties.value",
+        ),
         (
             "delta.isolationLevel",
             "WriteSerializable",
