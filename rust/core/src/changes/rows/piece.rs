@@ -40,12 +40,7 @@ impl ChangeType {
 
     /// Returns its number in a column; see [`ChangeType::from_number`].
     pub(in crate::changes) fn number(self) -> u8 {
-        match self {
-            Self::Delete => 0,
-            Self::UpdatePreimage => 1,
-            Self::UpdatePostimage => 2,
-            Self::Insert => 3,
-        }
+        self as u8
     }
 
     /// Converts a number of [`ChangeType::number`] back.
