@@ -12,8 +12,7 @@ use arrow_array::{
 use arrow_schema::DataType;
 use recursive::recursive;
 use sqlparser::ast::{
-    BinaryOperator, CastKind, CeilFloorKind, DateTimeField, Expr, FunctionArg, FunctionArgExpr,
-    FunctionArguments, Ident, UnaryOperator, Value,
+    BinaryOperator, CastKind, CeilFloorKind, DateTimeField, Expr, Ident, UnaryOperator, Value,
 };
 
 use super::intervals::{interval_literal, interval_of};
@@ -26,6 +25,7 @@ use crate::expr::evaluate::functions::{
 use crate::expr::evaluate::like::{DEFAULT_ESCAPE, LikePattern};
 use crate::expr::node::Node;
 use crate::expr::node::predicate::Path;
+use crate::expr::text::calls::{function_name, plain_arguments};
 use crate::expr::text::string_literals;
 use crate::expr::value::comparison::Op;
 use crate::expr::value::literal::Decimal;
@@ -293,25 +293,10 @@ impl<'a> ExpressionBinder<'a> {
     fn call(&mut self, expr: &Expr) -> Result<Typed> {
         match expr {
             Expr::Function(function) => {
-                let name = function.name.to_string().to_ascii_lowercase();
-                let mut arguments: Vec<&Expr> = Vec::new();
-                match &function.args {
-                    FunctionArguments::None => {}
-                    FunctionArguments::Subquery(_) => return Err(unsupported("a subquery")),
-                    FunctionArguments::List(list) => {
-                        for argument in &list.args {
-                            let FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) = argument
-                            else {
-                                return Err(unsupported(&format!("the arguments of {name}")));
-                            };
-                            arguments.push(value);
-                        }
-                    }
+                match function_name(function).zip(plain_arguments(function)) {
+                    Some((name, arguments)) => self.function(&name, &arguments),
+                    None => Err(unsupported(&clipped(&function.to_string()))),
                 }
-                if function.over.is_some() || function.filter.is_some() {
-                    return Err(unsupported(&clipped(&function.to_string())));
-                }
-                self.function(&name, &arguments)
             }
             Expr::Substring {
                 expr,

@@ -3,12 +3,13 @@
 use std::fmt::Write;
 
 use sqlparser::ast::{
-    CeilFloorKind, DateTimeField, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
-    Ident, LambdaFunction, LambdaSyntax, OneOrManyWithParens, TrimWhereField,
+    CeilFloorKind, DateTimeField, Expr, Function, FunctionArguments, Ident, LambdaFunction,
+    LambdaSyntax, OneOrManyWithParens, TrimWhereField,
 };
 
 use super::types::datetime_field;
 use super::{CannotPrint, Naming, PrintResult, Printer, functions, refused};
+use crate::expr::text::calls::{function_name, plain_arguments};
 use crate::spec::json::clipped;
 
 impl Printer {
@@ -84,46 +85,18 @@ impl Printer {
     }
 
     pub(super) fn function(&mut self, function: &Function) -> PrintResult {
-        let name = match function.name.0.as_slice() {
-            [part] => part.as_ident().map(|name| name.value.to_lowercase()),
-            _ => None,
-        };
         let excerpt = || clipped(&function.name.to_string());
-        let Some(name) = name.filter(|name| functions::is_allowed(name)) else {
+        let Some(name) = function_name(function).filter(|name| functions::is_allowed(name)) else {
             return Err(CannotPrint(format!("calls the function {}", excerpt())));
         };
-        let is_plain = !function.uses_odbc_syntax
-            && function.parameters == FunctionArguments::None
-            && function.filter.is_none()
-            && function.null_treatment.is_none()
-            && function.over.is_none()
-            && function.within_group.is_empty();
-        let list = match &function.args {
-            FunctionArguments::None if is_plain && self.columns.contains_key(&name) => {
-                return self.column(&[Ident::new(name)]);
-            }
-            FunctionArguments::None if is_plain => return self.call(&name, |_| Ok(())),
-            FunctionArguments::List(list)
-                if is_plain && list.clauses.is_empty() && list.duplicate_treatment.is_none() =>
-            {
-                list
-            }
-            _ => {
-                return Err(CannotPrint(format!(
-                    "calls {} with DISTINCT, OVER or another clause",
-                    excerpt()
-                )));
-            }
+        let Some(arguments) = plain_arguments(function) else {
+            return Err(CannotPrint(format!(
+                "calls {} with a named argument, DISTINCT, OVER or another clause",
+                excerpt()
+            )));
         };
-        let mut arguments = Vec::with_capacity(list.args.len());
-        for argument in &list.args {
-            match argument {
-                FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)) => arguments.push(argument),
-                other => {
-                    let argument = clipped(&other.to_string());
-                    return Err(CannotPrint(format!("calls {} with {argument}", excerpt())));
-                }
-            }
+        if function.args == FunctionArguments::None && self.columns.contains_key(&name) {
+            return self.column(&[Ident::new(name)]);
         }
         if let [Expr::Identifier(unit), rest @ ..] = arguments.as_slice()
             && rest.len() == 2

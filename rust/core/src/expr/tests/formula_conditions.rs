@@ -129,6 +129,8 @@ fn parse_sql_at_replaces_functions_of_the_current_time() {
 fn bind_rejects_invalid_and_unsupported_formulas() {
     for (text, code) in [
         ("frobnicate(id) = 1", "formula.unsupported"),
+        ("isnull(DISTINCT id)", "formula.unsupported"),
+        ("isnan(id) OVER ()", "formula.unsupported"),
         ("missing % 2 = 0", "formula.column"),
         ("id > INTERVAL 1 DAY", "formula.unsupported"),
         ("CAST(id AS INTERVAL) = n", "formula.unsupported"),

@@ -2,16 +2,14 @@
 
 use arrow_array::ArrayRef;
 use arrow_schema::DataType;
-use sqlparser::ast::{
-    self, BinaryOperator, CastKind, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
-    UnaryOperator, Value, ValueWithSpan,
-};
+use sqlparser::ast::{self, BinaryOperator, CastKind, Ident, UnaryOperator, Value, ValueWithSpan};
 use sqlparser::tokenizer::Location;
 
 use super::tokens::ParseError;
 use crate::expr::evaluate::functions::{cast_value, named_type};
 use crate::expr::evaluate::like::{DEFAULT_ESCAPE, LikePattern, escaped};
 use crate::expr::node::predicate::{Expr, Operand, Path};
+use crate::expr::text::calls::{function_name, plain_arguments};
 use crate::expr::text::string_literals;
 use crate::expr::value::comparison::Op;
 use crate::expr::value::literal::{Decimal, Literal};
@@ -180,15 +178,8 @@ impl Simplifier {
     }
 
     fn function(&self, function: &ast::Function) -> Simplified<Expr> {
-        let FunctionArguments::List(list) = &function.args else {
-            return Ok(None);
-        };
-        let arguments = list.args.iter().map(|argument| match argument {
-            FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => Some(value),
-            _ => None,
-        });
-        let arguments = known!(arguments.collect::<Option<Vec<_>>>());
-        let name = function.name.to_string().to_ascii_lowercase();
+        let name = known!(function_name(function));
+        let arguments = known!(plain_arguments(function));
         let takes = |arguments| {
             let what = format!("{name} takes {arguments}");
             Err(ParseError::Syntax(self.start, what))
