@@ -431,15 +431,15 @@ fn literal(value: &Value) -> Result<Typed> {
 }
 
 fn number(text: &str, long: bool) -> Result<Typed> {
-    let not_a_number = || type_error(&format!("{} is not a number", clipped(text)));
+    let out_of_range = || type_error(&format!("the number {} is out of range", clipped(text)));
     let value: ArrayRef = if text.contains(['e', 'E']) {
-        let value: f64 = text.parse().map_err(|_| not_a_number())?;
-        Arc::new(Float64Array::from(vec![value]))
+        let value = text.parse().ok().filter(|value: &f64| value.is_finite());
+        Arc::new(Float64Array::from(vec![value.ok_or_else(out_of_range)?]))
     } else {
         match (text.parse::<i32>(), text.parse::<i64>()) {
             (Ok(value), _) if !long => Arc::new(Int32Array::from(vec![value])),
             (_, Ok(value)) => Arc::new(Int64Array::from(vec![value])),
-            _ => Arc::new(Decimal::parse(text).ok_or_else(not_a_number)?.array()),
+            _ => Arc::new(Decimal::parse(text).ok_or_else(out_of_range)?.array()),
         }
     };
     Ok(Typed::constant(value))

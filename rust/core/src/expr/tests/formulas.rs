@@ -198,6 +198,7 @@ fn rejects_invalid_and_unsupported_formulas() {
         ("upper(DISTINCT s)", "formula.unsupported"),
         ("i AND TRUE", "formula.type"),
         ("ts + 1", "formula.unsupported"),
+        ("1e400 + i", "formula.type"),
         ("i DIV 2.5", "formula.unsupported"),
         ("i DIV 2.5D", "formula.unsupported"),
         ("INTERVAL 1 DAY", "formula.unsupported"),
