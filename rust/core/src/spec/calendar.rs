@@ -2,6 +2,10 @@
 //!
 //! Years are counted from March, so that the leap day comes last: 146,097 days make 400 years.
 
+use std::fmt::{self, Display, Formatter};
+
+use super::interval::MICROS_PER_DAY;
+
 /// Returns the days since 1970-01-01; `None` if the date does not exist.
 pub(crate) fn days_from_civil(year: i64, month: i64, day: i64) -> Option<i64> {
     let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
@@ -36,4 +40,38 @@ pub(crate) fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let month = (month_from_march + 2) % 12 + 1;
     let year = year_of_era + era * 400 + i64::from(month <= 2);
     (year, month, day)
+}
+
+/// The text of a date, given in days since 1970-01-01: `2026-01-31`, with a sign if the year is negative or
+/// has more than four digits.
+pub(crate) struct DateText(pub i64);
+
+impl Display for DateText {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let (year, month, day) = civil_from_days(self.0);
+        let sign = match year {
+            ..0 => "-",
+            0..=9_999 => "",
+            _ => "+",
+        };
+        write!(f, "{sign}{:04}-{month:02}-{day:02}", year.abs())
+    }
+}
+
+/// The text of a timestamp, given in microseconds since 1970-01-01T00:00:00: date and time, separated by the
+/// character, with six fractional digits.
+pub(crate) struct TimestampText(pub i64, pub char);
+
+impl Display for TimestampText {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Self(micros, separator) = self;
+        let date = DateText(micros.div_euclid(MICROS_PER_DAY));
+        let of_day = micros.rem_euclid(MICROS_PER_DAY);
+        let (seconds, fraction) = (of_day / 1_000_000, of_day % 1_000_000);
+        let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+        write!(
+            f,
+            "{date}{separator}{hour:02}:{minute:02}:{second:02}.{fraction:06}"
+        )
+    }
 }

@@ -295,12 +295,7 @@ fn primitive(values: &ArrayRef, target: &ArrowType, name: &str) -> Result<ArrayR
         }
         ArrowType::Utf8 if source.is_temporal() || source.is_floating() => sql_cast(values),
         ArrowType::Float32 if *source == ArrowType::Float64 => to_single_precision(values, name),
-        ArrowType::Date32 => match source {
-            ArrowType::Timestamp(unit, Some(_)) => {
-                cast_through(&ArrowType::Timestamp(*unit, Some("+00:00".into())))
-            }
-            _ => plain_cast(values, target, name),
-        },
+        ArrowType::Date32 if matches!(source, ArrowType::Timestamp(..)) => sql_cast(values),
         _ => plain_cast(values, target, name),
     }
 }

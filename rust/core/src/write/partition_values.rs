@@ -6,13 +6,13 @@ use std::str::Utf8Error;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float32Type, Float64Type, TimestampMicrosecondType};
+use arrow_array::types::{Date32Type, Float32Type, Float64Type, TimestampMicrosecondType};
 use arrow_array::{Array, ArrayRef, BinaryArray, StringArray};
 use arrow_cast::cast;
 use arrow_schema::{DataType, TimeUnit};
-use chrono::DateTime;
 
 use crate::error::{Error, Result};
+use crate::spec::calendar::{DateText, TimestampText};
 
 /// Serializes each value; null for null, and for empty binary values, which the log cannot distinguish from
 /// null.
@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 /// # Errors
 ///
 /// Invalid argument: `rows.partition` for a type that cannot partition a table, and for a value that has no
-/// serialization: bytes that are not UTF-8, or a timestamp out of the range of dates.
+/// serialization: bytes that are not UTF-8.
 pub(super) fn serialized(values: &ArrayRef) -> Result<StringArray> {
     let refused = || {
         let message = format!(
@@ -31,24 +31,17 @@ pub(super) fn serialized(values: &ArrayRef) -> Result<StringArray> {
     };
     Ok(match values.data_type() {
         DataType::Timestamp(TimeUnit::Microsecond, zone) => {
-            let format = match zone {
-                Some(_) => "%Y-%m-%dT%H:%M:%S%.6fZ",
-                None => "%Y-%m-%d %H:%M:%S%.6f",
-            };
-            let formatted = |micros: i64| {
-                let time = DateTime::from_timestamp_micros(micros);
-                time.map(|time| time.format(format).to_string())
-                    .ok_or_else(|| {
-                        let message =
-                            format!("a partition value is out of range: {micros} microseconds");
-                        Error::invalid("rows.partition", message)
-                    })
+            let text = |micros: i64| match zone {
+                Some(_) => format!("{}Z", TimestampText(micros, 'T')),
+                None => TimestampText(micros, ' ').to_string(),
             };
             let micros = values.as_primitive::<TimestampMicrosecondType>();
-            micros
-                .iter()
-                .map(|value| value.map(formatted).transpose())
-                .collect::<Result<_>>()?
+            micros.iter().map(|value| value.map(text)).collect()
+        }
+        DataType::Date32 => {
+            let text = |day: i32| DateText(day.into()).to_string();
+            let days = values.as_primitive::<Date32Type>();
+            days.iter().map(|value| value.map(text)).collect()
         }
         DataType::Float32 => {
             let numbers = values.as_primitive::<Float32Type>();

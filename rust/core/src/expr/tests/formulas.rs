@@ -81,6 +81,50 @@ fn evaluates_formulas_as_spark() {
         ("if(i IS NULL, -1, i)", "7", "-1"),
         ("CAST(ts AS DATE)", "2026-01-02", ""),
         ("CAST(ts AS STRING)", "2026-01-02 00:04:05.678901", ""),
+        ("CAST(ts AS BIGINT)", "1767312245", ""),
+        ("CAST(ts AS DECIMAL(20, 6))", "1767312245.678901", ""),
+        ("CAST(ts AS DECIMAL(12, 2))", "1767312245.68", ""),
+        (
+            "CAST(TIMESTAMP '1969-12-31 23:59:58.5Z' AS INT)",
+            "-2",
+            "-2",
+        ),
+        (
+            "CAST(TIMESTAMP '1970-01-01 00:00:01.5Z' AS FLOAT)",
+            "1.5",
+            "1.5",
+        ),
+        ("CAST(i AS TIMESTAMP)", "1970-01-01T00:00:07Z", ""),
+        (
+            "CAST(CAST(-1.9999999e0 AS TIMESTAMP) AS STRING)",
+            "1969-12-31 23:59:58.000001",
+            "1969-12-31 23:59:58.000001",
+        ),
+        (
+            "CAST(CAST(-1.0000009 AS TIMESTAMP) AS STRING)",
+            "1969-12-31 23:59:59",
+            "1969-12-31 23:59:59",
+        ),
+        (
+            "CAST(CAST(1.25 AS TIMESTAMP) AS STRING)",
+            "1970-01-01 00:00:01.25",
+            "1970-01-01 00:00:01.25",
+        ),
+        (
+            "CAST(CAST(9223372036854775807 AS TIMESTAMP) AS STRING)",
+            "+294247-01-10 04:00:54.775807",
+            "+294247-01-10 04:00:54.775807",
+        ),
+        (
+            "CAST(CAST(CAST(-9223372036854775807 AS TIMESTAMP) AS DATE) AS STRING)",
+            "-290308-12-21",
+            "-290308-12-21",
+        ),
+        (
+            "CAST(date_add(DATE '1970-01-01', 2147483647) AS STRING)",
+            "+5881580-07-11",
+            "+5881580-07-11",
+        ),
         ("year(ts)", "2026", ""),
         ("hour(ts)", "0", ""),
         ("date_format(ts, 'yyyy-MM-dd-HH')", "2026-01-02-00", ""),
@@ -232,6 +276,27 @@ fn errors_name_types_as_sql_does() {
     for (text, message) in [
         ("ts * 2", "* of values of the type TIMESTAMP"),
         ("CAST(true AS DATE)", "BOOLEAN cannot be cast to DATE"),
+        ("CAST(i AS DATE)", "INT cannot be cast to DATE"),
+        (
+            "CAST(CAST(ts AS DATE) AS INT)",
+            "DATE cannot be cast to INT",
+        ),
+        (
+            "CAST(1.5 AS TIMESTAMP_NTZ)",
+            "DECIMAL(2,1) cannot be cast to TIMESTAMP_NTZ",
+        ),
+        (
+            "CAST(CAST(ts AS TIMESTAMP_NTZ) AS DOUBLE)",
+            "TIMESTAMP_NTZ cannot be cast to DOUBLE",
+        ),
+        (
+            "CAST(i * 1e30 AS TIMESTAMP)",
+            "\"7.0E30\" cannot be cast to TIMESTAMP",
+        ),
+        (
+            "CAST(CAST(i AS DECIMAL(38, 0)) * 10000000000000 AS TIMESTAMP)",
+            "\"70000000000000\" cannot be cast to TIMESTAMP",
+        ),
         (
             "i + 1 AND true",
             "a value of the type INT is not a condition",

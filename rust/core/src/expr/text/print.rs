@@ -8,8 +8,7 @@ use crate::expr::node::predicate;
 use crate::expr::node::predicate::{Expr, Operand, Path, Predicate};
 use crate::expr::value::comparison::Op;
 use crate::expr::value::literal::Literal;
-use crate::spec::calendar::civil_from_days;
-use crate::spec::interval::MICROS_PER_DAY;
+use crate::spec::calendar::{DateText, TimestampText};
 
 /// Keywords that are not valid as unquoted names everywhere, in this parser or in Spark's.
 const RESERVED: [&str; 41] = [
@@ -278,40 +277,16 @@ impl Display for Literal {
                 }
                 f.write_char('\'')
             }
-            Self::Date(days) => write!(f, "DATE '{}'", Date(i64::from(*days))),
-            Self::Timestamp(micros) => write!(f, "TIMESTAMP '{}Z'", Timestamp(*micros)),
-            Self::TimestampNtz(micros) => write!(f, "TIMESTAMP_NTZ '{}'", Timestamp(*micros)),
-            Self::LocalTimestamp(micros) => write!(f, "TIMESTAMP '{}'", Timestamp(*micros)),
+            Self::Date(days) => write!(f, "DATE '{}'", DateText(i64::from(*days))),
+            Self::Timestamp(micros) => write!(f, "TIMESTAMP '{}Z'", TimestampText(*micros, 'T')),
+            Self::TimestampNtz(micros) => {
+                write!(f, "TIMESTAMP_NTZ '{}'", TimestampText(*micros, 'T'))
+            }
+            Self::LocalTimestamp(micros) => {
+                write!(f, "TIMESTAMP '{}'", TimestampText(*micros, 'T'))
+            }
             Self::List(list) => write_list(list, f),
         }
-    }
-}
-
-/// Days since 1970-01-01.
-struct Date(i64);
-
-impl Display for Date {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let (year, month, day) = civil_from_days(self.0);
-        let sign = match year {
-            ..0 => "-",
-            0..=9_999 => "",
-            _ => "+",
-        };
-        write!(f, "{sign}{:04}-{month:02}-{day:02}", year.abs())
-    }
-}
-
-/// Microseconds since 1970-01-01T00:00:00.
-struct Timestamp(i64);
-
-impl Display for Timestamp {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let date = Date(self.0.div_euclid(MICROS_PER_DAY));
-        let of_day = self.0.rem_euclid(MICROS_PER_DAY);
-        let (seconds, fraction) = (of_day / 1_000_000, of_day % 1_000_000);
-        let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
-        write!(f, "{date}T{hour:02}:{minute:02}:{second:02}.{fraction:06}")
     }
 }
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Float32Type, Float64Type, TimestampMicrosecondType, TimestampNanosecondType,
+    Date32Type, Decimal128Type, Float32Type, Float64Type, Int64Type, TimestampMicrosecondType,
+    TimestampNanosecondType,
 };
 use arrow_array::{
     Array, ArrayRef, ArrowPrimitiveType, BooleanArray, Date32Array, Decimal128Array, Float32Array,
@@ -12,14 +13,15 @@ use arrow_array::{
     TimestampMicrosecondArray, new_null_array,
 };
 use arrow_schema::{DataType, TimeUnit};
-use chrono::DateTime;
 
 use super::float_text::format_float;
 use super::{failed, type_error, unsupported};
 use crate::error::{Error, Result};
 use crate::expr::value::casts;
-use crate::expr::value::literal::Decimal;
+use crate::expr::value::literal::{Decimal, power_of_ten};
 use crate::spec::arrow::strict_cast;
+use crate::spec::calendar::{DateText, TimestampText};
+use crate::spec::interval::MICROS_PER_DAY;
 use crate::spec::json::clipped;
 
 const MICROS: TimeUnit = TimeUnit::Microsecond;
@@ -48,10 +50,8 @@ pub(crate) fn cast_value(values: &ArrayRef, target: &DataType) -> Result<ArrayRe
                 _ => cast_value(&bare, target),
             }
         }
-        (DataType::Timestamp(..), DataType::Timestamp(..)) => to_micros(values, target),
-        (DataType::Date32, DataType::Timestamp(..)) => {
-            let bare = arrow_cast(values, &DataType::Timestamp(MICROS, None))?;
-            to_micros(&bare, target)
+        (DataType::Timestamp(..) | DataType::Date32, DataType::Timestamp(..)) => {
+            to_micros(values, target)
         }
         (DataType::Utf8, _) => parse_strings(values, target),
         (DataType::Float16, DataType::Utf8) => {
@@ -59,23 +59,38 @@ pub(crate) fn cast_value(values: &ArrayRef, target: &DataType) -> Result<ArrayRe
         }
         (DataType::Float32, DataType::Utf8) => {
             let numbers = values.as_primitive::<Float32Type>();
-            Ok(format_each(numbers, |number| Some(format_float(number))))
+            Ok(format_each(numbers, format_float))
         }
         (DataType::Float64, DataType::Utf8) => {
             let numbers = values.as_primitive::<Float64Type>();
-            Ok(format_each(numbers, |number| Some(format_float(number))))
+            Ok(format_each(numbers, format_float))
         }
         (
             DataType::Float16 | DataType::Float32 | DataType::Float64,
             DataType::Decimal128(precision, scale),
         ) => floats_to_decimals(values, *precision, *scale),
         (DataType::Timestamp(..), DataType::Utf8) => {
-            let micros = arrow_cast(values, &DataType::Timestamp(MICROS, None))?;
-            let micros = micros.as_primitive::<TimestampMicrosecondType>();
-            Ok(format_each(micros, format_timestamp))
+            Ok(format_each(&micros(values)?, format_timestamp))
         }
-        (DataType::Boolean, DataType::Timestamp(..) | DataType::Date32)
-        | (DataType::Timestamp(..) | DataType::Date32, DataType::Boolean) => {
+        (DataType::Date32, DataType::Utf8) => {
+            let days = values.as_primitive::<Date32Type>();
+            Ok(format_each(days, |day| DateText(day.into()).to_string()))
+        }
+        (DataType::Timestamp(..), DataType::Date32) => {
+            // at most 107 million days
+            let day = |micros: i64| micros.div_euclid(MICROS_PER_DAY) as i32;
+            Ok(Arc::new(micros(values)?.unary::<_, Date32Type>(day)))
+        }
+        (DataType::Timestamp(_, Some(_)), number) if number.is_numeric() => {
+            timestamps_to_seconds(values, target)
+        }
+        (number, DataType::Timestamp(_, Some(_))) if number.is_numeric() => {
+            seconds_to_timestamps(values, target)
+        }
+        (DataType::Timestamp(..) | DataType::Date32, other)
+        | (other, DataType::Timestamp(..) | DataType::Date32)
+            if other.is_numeric() || *other == DataType::Boolean =>
+        {
             let (source, target) = (sql_name(source), sql_name(target));
             Err(type_error(&format!("{source} cannot be cast to {target}")))
         }
@@ -83,12 +98,12 @@ pub(crate) fn cast_value(values: &ArrayRef, target: &DataType) -> Result<ArrayRe
     }
 }
 
-/// Formats values as strings; those without a text become null.
+/// Formats values as strings.
 fn format_each<T: ArrowPrimitiveType>(
     values: &PrimitiveArray<T>,
-    format: impl Fn(T::Native) -> Option<String>,
+    format: impl Fn(T::Native) -> String,
 ) -> ArrayRef {
-    let strings = values.iter().map(|value| value.and_then(&format));
+    let strings = values.iter().map(|value| value.map(&format));
     Arc::new(strings.collect::<StringArray>())
 }
 
@@ -175,37 +190,95 @@ fn small_integer<T: TryFrom<i64>>(text: &str) -> Option<T> {
 
 fn malformed(text: &str, target: &DataType) -> Error {
     let name = sql_name(target);
-    let message = format!("the text {} cannot be cast to {name}", clipped(text));
+    let message = format!("the value {} cannot be cast to {name}", clipped(text));
     Error::invalid("formula.value", message)
 }
 
 /// Formats a timestamp as Spark does: without time zone, without trailing zeros.
-fn format_timestamp(micros: i64) -> Option<String> {
-    let time = DateTime::from_timestamp_micros(micros)?;
-    let text = time.format("%Y-%m-%d %H:%M:%S%.6f").to_string();
+fn format_timestamp(micros: i64) -> String {
+    let text = TimestampText(micros, ' ').to_string();
     let short = text.strip_suffix(".000000");
-    Some(short.unwrap_or(text.trim_end_matches('0')).to_owned())
+    short.unwrap_or(text.trim_end_matches('0')).to_owned()
+}
+
+const MICROS_PER_SECOND: i64 = 1_000_000;
+
+/// Casts numbers of seconds since the epoch to timestamps, and drops fractions of a microsecond. As in Spark,
+/// integers out of range become the first or the last timestamp.
+fn seconds_to_timestamps(values: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
+    let micros: TimestampMicrosecondArray = match values.data_type() {
+        DataType::Decimal128(_, scale) => {
+            let scale =
+                u8::try_from(*scale).map_err(|_| unsupported(&values.data_type().to_string()))?;
+            let in_micros = |seconds: i128| {
+                let micros = match scale.checked_sub(6) {
+                    Some(excess) => Some(seconds / power_of_ten(excess)),
+                    None => seconds.checked_mul(power_of_ten(6 - scale)),
+                };
+                let micros = micros.and_then(|micros| i64::try_from(micros).ok());
+                micros.ok_or_else(|| malformed(&Decimal::new(seconds, scale).to_string(), target))
+            };
+            values
+                .as_primitive::<Decimal128Type>()
+                .try_unary(in_micros)?
+        }
+        integer if integer.is_integer() => {
+            let seconds = arrow_cast(values, &DataType::Int64)?;
+            let seconds = seconds.as_primitive::<Int64Type>();
+            seconds.unary(|seconds| seconds.saturating_mul(MICROS_PER_SECOND))
+        }
+        _ => {
+            let in_micros = |seconds: f64| {
+                let micros = seconds * MICROS_PER_SECOND as f64;
+                // the first double that is too large is the one that `i64::MAX` is rounded to
+                if micros.abs() < i64::MAX as f64 {
+                    Ok(micros as i64)
+                } else {
+                    Err(malformed(&format_float(seconds), target))
+                }
+            };
+            let doubles = arrow_cast(values, &DataType::Float64)?;
+            doubles.as_primitive::<Float64Type>().try_unary(in_micros)?
+        }
+    };
+    to_micros(&(Arc::new(micros) as ArrayRef), target)
+}
+
+/// Casts timestamps to numbers of seconds since the epoch; integers are rounded down.
+fn timestamps_to_seconds(values: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
+    let micros = micros(values)?;
+    let seconds: ArrayRef = if target.is_integer() {
+        Arc::new(micros.unary::<_, Int64Type>(|micros| micros.div_euclid(MICROS_PER_SECOND)))
+    } else {
+        Arc::new(micros.unary::<_, Float64Type>(|micros| micros as f64 / MICROS_PER_SECOND as f64))
+    };
+    cast_value(&seconds, target)
 }
 
 /// Converts timestamps to microseconds, with the time zone of the target type.
 fn to_micros(values: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
-    let zone = match values.data_type() {
-        DataType::Timestamp(_, zone) => zone.clone(),
-        _ => None,
-    };
     let DataType::Timestamp(TimeUnit::Microsecond, target_zone) = target else {
         return Err(type_error(&format!(
             "timestamps are cast to microseconds only, not to {target}"
         )));
     };
-    let micros = match values.as_primitive_opt::<TimestampNanosecondType>() {
+    Ok(Arc::new(
+        micros(values)?.with_timezone_opt(target_zone.clone()),
+    ))
+}
+
+/// Converts dates or timestamps to microseconds since the epoch.
+fn micros(values: &ArrayRef) -> Result<TimestampMicrosecondArray> {
+    if let Some(nanos) = values.as_primitive_opt::<TimestampNanosecondType>() {
         // rounded down to microseconds, also before the epoch; the kernel would round towards zero
-        Some(nanos) => nanos.unary(|nanos| nanos.div_euclid(1_000)),
-        None => arrow_cast(values, &DataType::Timestamp(MICROS, zone))?
-            .as_primitive::<TimestampMicrosecondType>()
-            .clone(),
+        return Ok(nanos.unary(|nanos| nanos.div_euclid(1_000)));
+    }
+    let zone = match values.data_type() {
+        DataType::Timestamp(_, zone) => zone.clone(),
+        _ => None,
     };
-    Ok(Arc::new(micros.with_timezone_opt(target_zone.clone())))
+    let micros = arrow_cast(values, &DataType::Timestamp(MICROS, zone))?;
+    Ok(micros.as_primitive::<TimestampMicrosecondType>().clone())
 }
 
 fn arrow_cast(values: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
