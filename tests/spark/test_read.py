@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -314,6 +315,9 @@ FILTERS: list[Any] = [
     "length(s) * id > 5000 or s is null",
     "id <> 0 and 10000 / id > p * 3 and not upper(s) = 'X'",
     "case when p = 0 then id > 3000 else substring(s, 1, 1) in ('x', 'm') end",
+    "cast(id as timestamp) >= '1970-01-01 00:50:00'",
+    "cast(cast(id / 8 as timestamp) as bigint) % 7 = 3",
+    "cast(cast(id / 8 as timestamp) as double) * 8 = id and id < 50",
     "coalesce(s, 'x') like 'x%' and cast(id as string) >= '3'",
     [("id", ">", 3000)],
     [("id", "<=", 3000), ("s", "!=", "x")],
@@ -321,6 +325,10 @@ FILTERS: list[Any] = [
     [("s", "not in", ["", "x"]), ("p", "not in", [1])],
     [("s", "=", None)],
     [("s", "is not", None), ("id", ">=", 10), ("id", "<", 20)],
+    [("s", "not in", [])],
+    [("s", "not in", ["x", None])],
+    [("s", "=", dr.lit("x")), ("id", "in", dr.lit([13, 23, 40]))],
+    [("s", "in", [dr.lit("m"), numpy.str_("x")]), ("id", "<", numpy.int64(100))],
 ]
 
 

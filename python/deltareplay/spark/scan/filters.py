@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from deltareplay import _native
+from deltareplay._arrow.plain_values import plain
+from deltareplay._expressions.lit import SqlLiteral
 from deltareplay._names import dotted, parts_of
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.schema.frames import from_arrow
@@ -62,19 +64,27 @@ def _comparison(name: str, symbol: str, value: Any) -> Column:
     symbol = " ".join(symbol.lower().split())
     # without backticks, Spark reads a star as all columns
     column = sf.col(dotted(parts_of(name)) if "*" in name else name)
+    value = _python_value(value)
     if symbol in ("in", "not in"):
         listed = [_literal(item) for item in value if item is not None]
-        has_null = len(listed) < len(value)
         among = column.isin(listed) if listed else sf.lit(False)
-        if symbol == "in":
-            return among | column.isNull() if has_null else among
-        # no nulls: a comparison with null is never true
-        return ~among & column.isNotNull()
+        if len(listed) < len(value):
+            among |= column.isNull()
+        return among if symbol == "in" else ~among
     compare = _COMPARISONS[symbol]
     if value is None:
         return column.isNull() if compare is operator.eq else column.isNotNull()
     result: Column = compare(column, _literal(value))
     return result
+
+
+def _python_value(value: Any) -> Any:
+    """Return a value, or a list of values, without the classes of ``lit``, numpy and pandas."""
+    if isinstance(value, SqlLiteral):
+        value = value.value
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_python_value(item) for item in value]
+    return plain(value, "filter")
 
 
 def _literal(value: Any) -> Column:
