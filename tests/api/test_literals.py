@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import enum
 import math
 import pickle
 import uuid
@@ -22,6 +23,13 @@ UTC = datetime.timezone.utc
 BERLIN = datetime.timezone(datetime.timedelta(hours=1))
 NOON = datetime.datetime(2026, 1, 31, 12, tzinfo=UTC)
 
+
+class Number(int, enum.Enum):
+    """Numbers whose text is their name."""
+
+    SEVEN = 7
+
+
 #: A value, the type of its column, and its text.
 VALUES: dict[str, tuple[Any, pa.DataType, str]] = {
     "text": ("O'Brien", pa.string(), r"'O\'Brien'"),
@@ -29,6 +37,7 @@ VALUES: dict[str, tuple[Any, pa.DataType, str]] = {
     "empty text": ("", pa.string(), "''"),
     "true": (True, pa.bool_(), "TRUE"),
     "number": (-7, pa.int64(), "-7"),
+    "member of an enum": (Number.SEVEN, pa.int64(), "7"),
     "least number": (-(2**63), pa.int64(), "-9223372036854775808"),
     "long number": (2**70, pa.decimal128(38, 0), "1180591620717411303424"),
     "double": (0.1, pa.float64(), "1e-1"),

@@ -94,7 +94,8 @@ fn literal(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Literal> {
                 "an integer in the filter has more than 38 digits, the maximum of a column";
             return Err(invalid(value.py(), "filter.literal", message));
         }
-        let text = value.str()?.to_string();
+        // the text of an enum's member may be its name
+        let text = value.call_method0("__int__")?.str()?.to_string();
         return Literal::number(&text).map_err(|error| to_exception(value.py(), &error));
     }
     if let Ok(value) = value.cast::<PyFloat>() {
