@@ -114,6 +114,8 @@ def test_invalid_descriptors_are_refused() -> None:
         (inline(text, size, 3, "x"), "dv.storage_type"),
         ({**inline(text, size, 3), "cardinality": None}, "dv.descriptor"),
         ({"storageType": "i"}, "dv.descriptor"),
+        (inline(text, 2**31, 3), "dv.descriptor"),
+        (inline(text, size, 2**63), "dv.descriptor"),
     ]:
         with pytest.raises(dr.CorruptTableError) as raised:
             dr.DeletionVector.from_descriptor(descriptor)

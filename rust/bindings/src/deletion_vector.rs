@@ -56,17 +56,19 @@ impl DeletionVector {
         py: Python<'_>,
         storage_type: &str,
         text: String,
-        size_in_bytes: i32,
-        cardinality: i64,
+        size_in_bytes: i128,
+        cardinality: i128,
     ) -> PyResult<Self> {
         detached(py, || {
-            let descriptor = DeletionVectorDescriptor::new(
-                storage_type,
-                text,
-                None,
-                size_in_bytes,
-                cardinality,
-            )?;
+            let out_of_range = |_| {
+                let message = format!(
+                    "the sizeInBytes {size_in_bytes} or the cardinality {cardinality} of the descriptor is out of range"
+                );
+                Error::corrupt("dv.descriptor", message)
+            };
+            let size = i32::try_from(size_in_bytes).map_err(out_of_range)?;
+            let rows = i64::try_from(cardinality).map_err(out_of_range)?;
+            let descriptor = DeletionVectorDescriptor::new(storage_type, text, None, size, rows)?;
             if storage_type != "i" {
                 return Err(Error::invalid(
                     "dv.not_inline",
