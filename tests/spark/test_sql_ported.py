@@ -340,6 +340,17 @@ def test_a_path_ends_with_a_version(spark: Any, tmp_path: Path, target: str) -> 
     assert dr_spark.read(spark, f"{path}@v0").count() == 2
 
 
+def test_a_query_of_with_has_the_name_of_its_table(
+    spark: Any, tmp_path: Path, name: str, target: str
+) -> None:
+    spark.sql(f"CREATE TABLE {name} USING delta LOCATION '{tmp_path / 't'}'")
+    large = f"WITH {name} AS (SELECT * FROM {name} WHERE value > 2)"
+    assert fetch(spark, f"{large} SELECT {name}.* FROM {name}") == ROWS[2:]
+    dr_spark.sql(spark, f"{large} INSERT INTO {name} SELECT key, value + 10 FROM {name}")
+    expected = [*ROWS, ("c", 13), ("d", 14)]
+    assert sorted(fetch(spark, f"SELECT * FROM {target}")) == sorted(expected)
+
+
 def test_partitions_are_shown(spark: Any, tmp_path: Path, name: str, target: str) -> None:
     columns = "k INT, p STRING, d DATE"
     rows = [(1, "b", datetime.date(2026, 1, 1)), (2, "a", None), (3, "a", None)]

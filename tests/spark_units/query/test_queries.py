@@ -66,6 +66,33 @@ def test_a_version_or_timestamp_belongs_to_the_table_before_it() -> None:
     assert text[result[0].start : result[0].end] == "delta.`/a b` VERSION AS OF 3"
 
 
+# queries, and the tables that they read
+@pytest.mark.parametrize(
+    ("text", "tables"),
+    [
+        ("WITH a AS (SELECT * FROM a WHERE id > 1) SELECT * FROM a", ["a"]),
+        ("WITH A (SELECT 1 FROM a) SELECT * FROM a", ["a"]),
+        ("WITH a (x, y) AS (SELECT * FROM a) SELECT * FROM a UNION SELECT * FROM a", ["a"]),
+        ("WITH a AS (SELECT 1), b AS (SELECT * FROM a JOIN b) SELECT * FROM b JOIN a", ["b"]),
+        ("WITH a AS (WITH a AS (SELECT * FROM a) SELECT * FROM a) SELECT * FROM a", ["a"]),
+        ("SELECT * FROM (WITH a AS (SELECT 1) SELECT * FROM a) x, a", ["a"]),
+        ("SELECT * FROM a WHERE k IN (WITH a AS (SELECT 1) SELECT * FROM a)", ["a"]),
+        ("WITH RECURSIVE a AS (SELECT 1 UNION SELECT k FROM a) SELECT * FROM a, b", ["b"]),
+        (
+            "WITH RECURSIVE a(k) MAX RECURSION LEVEL 9 AS (SELECT k FROM a), b AS (SELECT k FROM b)"
+            " SELECT * FROM a, b, c",
+            ["c"],
+        ),
+        ("WITH recursive AS (SELECT * FROM recursive) SELECT * FROM recursive", ["recursive"]),
+        ("WITH a AS (SELECT 1) SELECT x, max(y) FROM max", ["max"]),
+        ("SELECT k FROM a GROUP BY k WITH ROLLUP", ["a"]),
+        ("WITH a AS (SELECT 1 FROM b", ["b"]),
+    ],
+)
+def test_names_of_with_hide_tables_where_they_are_visible(text: str, tables: list[str]) -> None:
+    assert [table.name for table in references(text)] == [(name,) for name in tables]
+
+
 # queries, and the same with ! where an alias can be inserted; None if there is one or cannot be one
 @pytest.mark.parametrize(
     ("text", "marked"),

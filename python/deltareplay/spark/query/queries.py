@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -47,7 +47,7 @@ _AFTER_TABLE = (
 )
 
 #: Keywords that may follow FROM instead of a table.
-_NO_TABLE = ("SELECT", "VALUES", "LATERAL", "FROM", "TABLE")
+_NO_TABLE = ("SELECT", "VALUES", "LATERAL", "FROM", "TABLE", "WITH")
 
 #: Keywords before TABLE where it does not begin a query.
 _NAMES_TABLE = ("CREATE", "EXTERNAL", "REPLACE", "INTO", "OVERWRITE")
@@ -377,11 +377,12 @@ def _references(parser: Parser) -> list[TableReference]:
 
 def tables_in(parser: Parser) -> list[TableReference]:
     """Return the tables in the queries of a text, such as an expression with subqueries."""
-    query_names = _query_names(parser.tokens)
+    named = _named_queries(parser.tokens)
     return [
         table
         for table in _tables(parser)
-        if len(table.name) > 1 or table.name[0].lower() not in query_names
+        if len(table.name) > 1
+        or not any(query.hides(table) for query in named.get(table.name[0].lower(), ()))
     ]
 
 
@@ -536,23 +537,80 @@ def _has_column_aliases(parser: Parser) -> bool:
     return is_alias and parser.tokens[index + 1].text == "("
 
 
-def _query_names(parsed: Sequence[Token]) -> set[str]:
-    """Return the names of the queries that ``WITH`` defines, in lower case."""
-    query_names: set[str] = set()
+@dataclass(frozen=True)
+class _NamedQuery:
+    """A query that ``WITH`` defines.
+
+    Attributes:
+        start: The position from which its name hides a table.
+        end: The position up to which it does.
+    """
+
+    start: int
+    end: int
+
+    def hides(self, table: TableReference) -> bool:
+        """Return whether a table of the same name is this query."""
+        return self.start <= table.start < self.end
+
+
+def _named_queries(parsed: Sequence[Token]) -> dict[str, list[_NamedQuery]]:
+    """Return the queries that ``WITH`` defines, by their names in lower case.
+
+    A name is visible after its own definition, and to the end of the query that ``WITH`` begins;
+    after ``WITH RECURSIVE``, also in its definition.
+    """
+    named: dict[str, list[_NamedQuery]] = {}
+    outer, ends = _parentheses(parsed)
+    definitions: dict[int, bool] = {}  # the last token of each, and whether it may be recursive
     for index, token in enumerate(parsed[1:], 1):
-        before = parsed[index - 1]
-        if token.kind in ("word", "quoted") and (
-            before.is_word("WITH", "RECURSIVE")
-            or (before.text == "," and _is_definition(parsed, index + 1))
-        ):
-            query_names.add(token.name.lower())
-    return query_names
+        before, opening = parsed[index - 1], outer[index]
+        if token.kind not in ("word", "quoted"):
+            continue
+        if before.is_word("WITH", "RECURSIVE"):
+            is_recursive = before.is_word("RECURSIVE")
+        elif before.text == "," and index - 2 in definitions:
+            is_recursive = definitions[index - 2]
+        else:
+            continue
+        body = _body(parsed, ends, index + 1)
+        if body is None:
+            continue
+        definitions[ends[body]] = is_recursive
+        start = token.start if is_recursive else parsed[ends[body]].end
+        query = _NamedQuery(start, parsed[ends[opening]].start)
+        named.setdefault(token.name.lower(), []).append(query)
+    return named
 
 
-def _is_definition(parsed: Sequence[Token], index: int) -> bool:
-    """Return whether ``AS`` and a query follow a name, perhaps after column names."""
+def _parentheses(parsed: Sequence[Token]) -> tuple[list[int], dict[int, int]]:
+    """Match parentheses, by the indexes of their tokens.
+
+    Returns:
+        The parenthesis that each token is inside of, -1 for none; and the end of each parenthesis.
+    """
+    outer, opened = [], [-1]
+    ends: dict[int, int] = {}
+    for index, token in enumerate(parsed):
+        if token.text == ")" and len(opened) > 1:
+            ends[opened.pop()] = index
+        outer.append(opened[-1])
+        if token.text == "(":
+            opened.append(index)
+    return outer, {**dict.fromkeys(opened, len(parsed) - 1), **ends}
+
+
+def _body(parsed: Sequence[Token], ends: Mapping[int, int], index: int) -> int | None:
+    """Return the index of the parenthesis of a query after its name; None if there is none.
+
+    The names of columns and a limit of recursion may come before it; ``AS`` may be left out.
+    """
     if parsed[index].text == "(":
-        while parsed[index].kind != "end" and parsed[index].text != ")":
-            index += 1
-        index += parsed[index].kind != "end"
-    return parsed[index].is_word("AS") and parsed[index + 1].text == "("
+        after = min(ends[index] + 1, len(parsed) - 1)
+        if not (parsed[after].is_word("AS", "MAX") or parsed[after].text == "("):
+            return index
+        index = after
+    if parsed[index].is_word("MAX"):  # RECURSION LEVEL and a number
+        index = min(index + 4, len(parsed) - 1)
+    index += parsed[index].is_word("AS")
+    return index if parsed[index].text == "(" else None
