@@ -87,9 +87,11 @@ def test_a_version_or_timestamp_belongs_to_the_table_before_it() -> None:
         ("WITH a AS (SELECT 1) SELECT x, max(y) FROM max", ["max"]),
         ("SELECT k FROM a GROUP BY k WITH ROLLUP", ["a"]),
         ("WITH a AS (SELECT 1 FROM b", ["b"]),
+        ("FROM a |> EXTEND x AS y, z AS b |> DROP x, c |> JOIN d USING (b)", ["a", "d"]),
+        ("SELECT * FROM a JOIN b ON a.x | b.x = 1, c", ["a", "b", "c"]),
     ],
 )
-def test_names_of_with_hide_tables_where_they_are_visible(text: str, tables: list[str]) -> None:
+def test_names_of_columns_and_of_queries_are_no_tables(text: str, tables: list[str]) -> None:
     assert [table.name for table in references(text)] == [(name,) for name in tables]
 
 

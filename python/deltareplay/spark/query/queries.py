@@ -418,6 +418,8 @@ def _tables(parser: Parser) -> list[TableReference]:
             may_follow = False
             if len(levels) > 1:
                 levels.pop()
+        elif token.text == "|" and parser.tokens[parser.index + 1].text == ">":
+            may_follow = level.in_table_list = False
         elif token.text == ",":
             may_follow = level.in_table_list
         elif token.kind != "word" or before.text == ".":
