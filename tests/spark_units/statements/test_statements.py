@@ -23,6 +23,7 @@ from deltareplay.spark.statements.generate import Generate
 from deltareplay.spark.statements.insert import Insert
 from deltareplay.spark.statements.merge import Merge, Source
 from deltareplay.spark.statements.optimize import Optimize, Reorg
+from deltareplay.spark.statements.prefix import split
 from deltareplay.spark.statements.restore import Restore
 from deltareplay.spark.statements.show import (
     DescribeTable,
@@ -346,3 +347,23 @@ def test_changes_are_not_explained_without_the_jar(
     with pytest.raises(dr.UnsupportedFeatureError, match="EXPLAIN a SELECT") as caught:
         dr_spark.sql(session, f"EXPLAIN {mode}{text}")
     assert caught.value.code == "sql.explain"
+
+
+@pytest.mark.parametrize(
+    "queries",
+    [
+        "q AS (SELECT 1 a)",
+        "q (SELECT 1 a)",
+        "q (a) (SELECT 1), `r` (b, c) AS (SELECT 1, 2), s (SELECT 3)",
+        "RECURSIVE q (a) MAX RECURSION LEVEL 9 AS (SELECT 1 UNION ALL SELECT a FROM q)",
+    ],
+)
+def test_queries_of_with_precede_a_statement(queries: str) -> None:
+    [(prefix, statement)] = split(Parser(f"WITH {queries} DELETE FROM t")) or []
+    assert (prefix.text.strip(), statement.text) == (f"WITH {queries}", "DELETE FROM t")
+    assert set(prefix.queries) == ({"q", "r", "s"} if "`r`" in queries else {"q"})
+
+
+@pytest.mark.parametrize("text", ["WITH q", "WITH q (a", "WITH q AS", "WITH q AS (SELECT 1"])
+def test_incomplete_queries_of_with_are_left_to_spark(text: str) -> None:
+    assert split(Parser(text)) is None

@@ -70,21 +70,30 @@ def _with(parser: Parser) -> Prefix:
         if parser.token.kind not in ("word", "quoted"):
             return Prefix()
         names.append(parser.identifier())
-        while not parser.takes("AS"):  # names of columns, and the limit of a recursion
-            if parser.sees("("):
-                parser.skip_parentheses()
-            elif parser.token.kind == "end":
-                return Prefix()
-            else:
-                parser.index += 1
-        if not parser.sees("("):
+        if not _skip_query(parser):
             return Prefix()
-        parser.skip_parentheses()
         if not parser.takes(","):
             break
     text = parser.since(0)
     queries = {name.lower(): Sql.joined(text, f" SELECT * FROM {quoted(name)}") for name in names}
     return Prefix(text, queries)
+
+
+def _skip_query(parser: Parser) -> bool:
+    """Move past a query of ``WITH``, from what follows its name; return whether it is complete.
+
+    The names of columns, the limit of a recursion and ``AS`` may be left out.
+    """
+    if parser.sees("("):
+        parser.skip_parentheses()
+        if not (parser.sees("(") or parser.sees("AS") or parser.sees("MAX")):
+            return True
+    while parser.token.kind != "end" and not parser.sees("("):
+        parser.index += 1
+    if parser.token.kind == "end":
+        return False
+    parser.skip_parentheses()
+    return True
 
 
 def _inserts(parser: Parser) -> list[int]:
