@@ -242,6 +242,10 @@ def _wrong_value(root: Path) -> None:
     _file(root / "p=1" / "q=one" / "bad.parquet")
 
 
+def _no_value(root: Path) -> None:
+    _file(root / "p=__HIVE_DEFAULT_PARTITION__" / "bad.parquet")
+
+
 def _wrong_order(root: Path) -> None:
     _file(root / "q=1" / "p=1" / "bad.parquet")
 
@@ -266,6 +270,12 @@ REFUSED: dict[str, tuple[Callable[[Path], None], pa.Schema | None, type[Exceptio
     "a value of another type": (
         _wrong_value,
         PARTITIONS,
+        dr.InvalidArgumentError,
+        "convert.partition",
+    ),
+    "no value of a column that is NOT NULL": (
+        _no_value,
+        pa.schema([pa.field("p", pa.string(), nullable=False)]),
         dr.InvalidArgumentError,
         "convert.partition",
     ),

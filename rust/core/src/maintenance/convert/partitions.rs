@@ -52,6 +52,12 @@ pub fn partition_values(path: &str, schema: &StructType) -> Result<StringMap> {
     let mut values = StringMap::new();
     for (field, (_, text)) in schema.fields().iter().zip(&parsed) {
         let value = match text {
+            None if !field.nullable => {
+                return refused(format!(
+                    "the directory of this file has no value for the partition column {}, which is NOT NULL",
+                    clipped(&field.name)
+                ));
+            }
             None => None,
             Some(text) => match value(text, &field.data_type) {
                 Some(value) => Some(value),
