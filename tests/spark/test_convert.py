@@ -128,6 +128,19 @@ def test_both_engines_filter_a_converted_table(
     assert table.snapshot().scan().count() == 4
 
 
+def test_partition_columns_are_as_declared(
+    spark: Any, files: dict[str, Path], tmp_path: Path
+) -> None:
+    theirs, ours = tmp_path / "theirs", tmp_path / "ours"
+    for path in (theirs, ours):
+        shutil.copytree(files["other case"], path)
+    ddl = "p VARCHAR(3) NOT NULL"
+    _theirs(spark, theirs, ddl)
+    dr_spark.convert(spark, ours, partition_schema=ddl)
+    schemas = [json.loads(dr.Table(path).snapshot().schema_json) for path in (ours, theirs)]
+    assert schemas[0] == schemas[1]
+
+
 #: By name: a directory, the partition schema as DDL, and the code of the error.
 REFUSED: dict[str, tuple[str, str | None, str]] = {
     "no schema": ("partitioned", None, "convert.partition"),

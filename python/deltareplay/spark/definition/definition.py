@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
-from deltareplay._protocol.schema import Field, converted, field_of_json, schema_json
+from deltareplay._protocol.schema import Field, schema_json
 from deltareplay._support.uris import is_name, without_secrets
 from deltareplay._table.create import WriteLocation
 from deltareplay.exceptions import InvalidArgumentError, TableNotFoundError
@@ -15,11 +14,11 @@ from deltareplay.spark.definition import as_select, column_expressions
 from deltareplay.spark.session import settings
 from deltareplay.spark.syntax import names
 from deltareplay.spark.writing import default_properties
-from deltareplay.spark.writing.target_table import refuse_collation
+from deltareplay.spark.writing.target_table import column_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-    from pyspark.sql.types import DataType, StructField
+    from pyspark.sql.types import DataType
 
     from deltareplay._table.table import Table
     from deltareplay.spark.catalog.lookup import CatalogEntry
@@ -34,8 +33,6 @@ _MODES = {
     "replace": "replace",
     "create_or_replace": "or_replace",
 }
-
-_LENGTH_TYPES = re.compile(r"\b(?:var)?char\(\d+\)")
 
 
 @dataclass
@@ -109,21 +106,6 @@ def column(
     if default is not None:
         metadata["CURRENT_DEFAULT"] = default
     return replace(defined, metadata=metadata)
-
-
-def column_of(field: StructField) -> Field:
-    """Convert a DataFrame's field to the log's schema; lengths of strings become metadata.
-
-    Raises:
-        UnsupportedFeatureError: ``spark.collation``: the type has a collation.
-    """
-    defined = field_of_json(field.jsonValue())
-    refuse_collation(defined)
-    declared = field.dataType.simpleString()
-    if not _LENGTH_TYPES.search(declared):
-        return defined
-    metadata = {**defined.metadata, "__CHAR_VARCHAR_TYPE_STRING": declared}
-    return replace(_without_lengths(defined), metadata=metadata)
 
 
 def execute(spark: SparkSession, definition: Definition) -> tuple[Table, str | None]:
@@ -235,12 +217,3 @@ def _checked_location(location: str | None, other: str) -> str:
             code="definition.place",
         )
     return other
-
-
-def _without_lengths(field: Field) -> Field:
-    """Return a field with ``string`` in place of ``char`` and ``varchar``."""
-
-    def leaf(name: str) -> str:
-        return "string" if _LENGTH_TYPES.fullmatch(name) else name
-
-    return replace(field, type=converted(field.type, _without_lengths, leaf))

@@ -9,6 +9,7 @@ from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.definition import definition
 from deltareplay.spark.definition.definition import Definition
 from deltareplay.spark.session import capabilities
+from deltareplay.spark.writing.target_table import column_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -175,7 +176,7 @@ class DeltaTableBuilder(Generic[_Opened]):
         for col in cols:
             if not isinstance(col, StructField):
                 raise _type_error("a column of a schema", "a StructField", col)
-        self._definition.columns.extend(definition.column_of(col) for col in cols)
+        self._definition.columns.extend(column_of(col) for col in cols)
         return self
 
     def partitionedBy(self, *cols: str | list[str] | tuple[str, ...]) -> DeltaTableBuilder[_Opened]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from deltareplay import _native
+from deltareplay._protocol.schema import schema_json
 from deltareplay._support.arguments import checked
 from deltareplay._table.convert import NO_COLUMNS
 from deltareplay.exceptions import InvalidArgumentError
@@ -15,7 +16,7 @@ from deltareplay.spark.executors import run
 from deltareplay.spark.executors.worker import Batches, results
 from deltareplay.spark.session import capabilities, internals, settings
 from deltareplay.spark.writing import default_properties
-from deltareplay.spark.writing.target_table import new_columns
+from deltareplay.spark.writing.target_table import column_of, new_field
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -145,4 +146,5 @@ def _partition_schema(schema: StructType | str | None) -> str:
             f"partition_schema takes a StructType or DDL text, not {type(schema).__name__}",
             code="convert.partition_schema",
         )
-    return new_columns(schema)
+    columns = [column_of(field) for field in schema.fields]
+    return schema_json([replace(new_field(field), nullable=field.nullable) for field in columns])

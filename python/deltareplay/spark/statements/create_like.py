@@ -17,6 +17,7 @@ from deltareplay.spark.statements.show import protocol_properties
 from deltareplay.spark.statements.statement import Statement
 from deltareplay.spark.syntax import names
 from deltareplay.spark.syntax.parser import Name, Parser
+from deltareplay.spark.writing.target_table import column_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -105,7 +106,7 @@ def _of_delta_table(snapshot: Snapshot) -> Definition:
 def _of_other(spark: SparkSession, source: Name) -> Definition:
     """Return the columns and the partition columns of a view, or a table of another format."""
     name = names.dotted(source)
-    columns = [definitions.column_of(field) for field in spark.table(name).schema]
+    columns = [column_of(field) for field in spark.table(name).schema]
     listed = spark.catalog.listColumns(name)
     partitions = [column.name for column in listed if column.isPartition]
     return Definition("create", columns=columns, partition_by=partitions)

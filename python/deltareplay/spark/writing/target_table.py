@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from deltareplay._protocol.schema import (
     Struct,
     Type,
     converted,
+    field_of_json,
     inner_fields,
     nested,
     schema_json,
@@ -27,10 +29,12 @@ from deltareplay.spark.schema import column_metadata
 from deltareplay.spark.schema.fields import fields_of, nullable
 
 if TYPE_CHECKING:
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import StructField, StructType
 
     from deltareplay._snapshot.snapshot import Snapshot
     from deltareplay._table.table import Table
+
+_LENGTH_TYPES = re.compile(r"\b(?:var)?char\(\d+\)")
 
 
 @dataclass(frozen=True)
@@ -362,6 +366,30 @@ def new_field(source_field: Field) -> Field:
 def new_columns(schema: StructType) -> str:
     """Return the schema of a new table, as JSON, for the schema of rows."""
     return schema_json([new_field(field) for field in fields_of(schema)])
+
+
+def column_of(field: StructField) -> Field:
+    """Convert a DataFrame's field to the log's schema; lengths of strings become metadata.
+
+    Raises:
+        UnsupportedFeatureError: ``spark.collation``: the type has a collation.
+    """
+    defined = field_of_json(field.jsonValue())
+    refuse_collation(defined)
+    declared = field.dataType.simpleString()
+    if not _LENGTH_TYPES.search(declared):
+        return defined
+    metadata = {**defined.metadata, "__CHAR_VARCHAR_TYPE_STRING": declared}
+    return replace(_without_lengths(defined), metadata=metadata)
+
+
+def _without_lengths(field: Field) -> Field:
+    """Return a field with ``string`` in place of ``char`` and ``varchar``."""
+
+    def leaf(name: str) -> str:
+        return "string" if _LENGTH_TYPES.fullmatch(name) else name
+
+    return replace(field, type=converted(field.type, _without_lengths, leaf))
 
 
 def refuse_collation(field: Field) -> None:
