@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from spark.support.comparison import compare_statements, create_table
+from spark.support.delta_tables import rows_by_delta_spark, rows_of
 from spark.test_write import raises
 
 import deltareplay as dr
@@ -77,6 +78,19 @@ def test_values_of_char_are_padded(spark: Any, tmp_path: Path) -> None:
     stored = dr.Table(tmp_path / "t").snapshot().scan().to_arrow().to_pylist()
     assert [row["s"] for row in stored] == [expected[0]["s"]]
     assert [dict(row["m"]) for row in stored] == [expected[0]["m"]]
+
+
+def test_partition_values_of_char_are_padded(spark: Any, tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    spark.sql("SELECT 1 AS id, 'ab' AS p").write.partitionBy("p").parquet(str(path))
+    dr_spark.convert(spark, path, partition_schema="p CHAR(4)")
+    expected = [(1, "ab  ")]
+    assert rows_by_delta_spark(spark, path) == expected
+    frame = dr_spark.read(spark, path)
+    assert rows_of(frame) == expected
+    for condition in ("p = 'ab'", "p = 'ab  '", "length(p) = 4"):
+        assert rows_of(frame.where(condition)) == expected
+        assert dr_spark.count(spark, path, filter=condition) == 1
 
 
 def test_refuses_a_limit_that_no_metadata_can_hold(spark: Any, tmp_path: Path, base: Path) -> None:

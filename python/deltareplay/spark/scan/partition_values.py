@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from deltareplay.exceptions import UnsupportedFeatureError
 from deltareplay.spark.scan.files import Constant
 from deltareplay.spark.schema.fields import Column
+from deltareplay.spark.schema.string_lengths import char_length
 from deltareplay.spark.session.capabilities import is_utc
 
 #: The end of a timestamp with a time zone. An offset must follow a time: ``2026-01-31`` has none.
@@ -38,6 +39,9 @@ def constants(files: pa.Table, columns: list[Column], zone: str) -> list[Constan
             values = values.cast(pa.timestamp("us", values.type.tz))
             if values.type.tz is not None and not is_utc(zone):
                 values = _in_zone(files, column, values, zone)
+        length = char_length(column.metadata)
+        if length is not None:
+            values = pc.utf8_rpad(values, length)
         # old writers left empty strings, which are null
         nullable = column.nullable or values.null_count > 0
         constants.append(

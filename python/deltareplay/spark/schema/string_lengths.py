@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from deltareplay._names import QUOTED, unquoted
 from deltareplay._protocol.schema import Array, Field, Map, Struct, Type, parts, with_parts
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 #: A type of strings of limited length, and its limit.
 LIMITED_STRING = re.compile(r"(?:var)?char\(([0-9]{1,9})\)")
+
+#: The longest ``char(n)`` that is padded, as in the core.
+_LONGEST_PADDED = 4096
 
 _LEAF = re.compile(r"[^<>,:()]+(?:\([^()<>]*\))?")
 _NAME = re.compile(f"({QUOTED}|[^:]*):")
@@ -114,6 +118,21 @@ def is_wider(old: str, new: str) -> bool:
     if new.startswith("char("):
         return old == new
     return after is None or (before is not None and before <= after)
+
+
+def char_length(metadata: Mapping[str, Any]) -> int | None:
+    """Return the length to which Spark pads the strings of a ``char(n)`` column.
+
+    The result is None for other columns, and for lengths that could exhaust the memory.
+
+    >>> char_length({"__CHAR_VARCHAR_TYPE_STRING": "char(3)"})
+    3
+    """
+    limit = LIMITED_STRING.fullmatch(str(metadata.get("__CHAR_VARCHAR_TYPE_STRING", "")))
+    if limit is None or not limit[0].startswith("char"):
+        return None
+    length = int(limit[1])
+    return length if length <= _LONGEST_PADDED else None
 
 
 def has_char(type_: Type) -> bool:
