@@ -258,8 +258,9 @@ def test_clones(spark: Any, tmp_path: Path, target: str) -> None:
 
 
 def test_clones_under_a_name(spark: Any, tmp_path: Path, name: str) -> None:
-    write_table(spark, tmp_path / "it's, a source")
-    source = f"delta.`{tmp_path}/it's, a source`"
+    # Spark shows no option with a text such as token
+    write_table(spark, tmp_path / "it's, a token")
+    source = f"delta.`{tmp_path}/it's, a token`"
     dr_spark.sql(spark, f"CREATE TABLE {name} SHALLOW CLONE {source} LOCATION '{tmp_path / 't'}'")
     if capabilities.has_delta(spark):  # the catalog does not store our options
         assert rows_of(spark.table(name)) == ROWS

@@ -10,7 +10,15 @@ import pyarrow as pa
 import pytest
 
 import deltareplay as dr
-from deltareplay.spark.format.options import OPTIONS, ReadOptions, Use, WriteOptions, parse
+from deltareplay.spark.catalog.lookup import roots_option
+from deltareplay.spark.format.options import (
+    OPTIONS,
+    ReadOptions,
+    Use,
+    WriteOptions,
+    parse,
+    table,
+)
 
 BOOLEANS = [option.name for option in OPTIONS if option.kind == "boolean"]
 
@@ -213,6 +221,12 @@ def test_write_options_hide_credentials_and_pickle(tmp_path: Path) -> None:
     copy = pickle.loads(pickle.dumps(parsed))
     assert copy.table.snapshot().version == 0
     assert copy.table.uri == (tmp_path / "t").as_uri()
+
+
+@pytest.mark.parametrize("option", ["/a,/b", roots_option(["/a", "/b"])])
+def test_allowed_roots_are_a_list_or_that_of_the_catalog(option: str) -> None:
+    values = parse({"path": "/t", "allowedRoots": option}, Use.READ)
+    assert table(values).allowed_roots == ["/a", "/b"]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -224,9 +225,31 @@ def _with_information(entry: CatalogEntry, information: str) -> CatalogEntry:
         ),
         provider=values("Provider")[0] if values("Type")[:1] != ["VIEW"] else None,
         location=values("Location")[-1] if values("Location") else None,
-        allowed_roots=tuple(roots[1].split(",")) if roots else (),
+        allowed_roots=roots_of(roots[1]) if roots else (),
         owns_files=_OWNS_FILES.search(after_location) is not None,
     )
+
+
+#: Precedes roots in hexadecimal digits.
+_HEX = "hex:"
+
+
+def roots_option(roots: Sequence[str]) -> str:
+    """Return the option ``allowedRoots`` of a table in the catalog.
+
+    Spark shows no option that has a text such as ``url`` or ``token`` in it, so it has digits only.
+
+    >>> roots_option(["/a"])
+    'hex:5b222f61225d'
+    """
+    return _HEX + json.dumps(list(roots)).encode().hex()
+
+
+def roots_of(option: str) -> tuple[str, ...]:
+    """Return the roots of an option ``allowedRoots``: of ``roots_option``, or of a statement."""
+    if option.startswith(_HEX):
+        return tuple(json.loads(bytes.fromhex(option.removeprefix(_HEX))))
+    return tuple(option.split(","))
 
 
 def _storage_options(path: str, settings: Mapping[str, str]) -> dict[str, str]:

@@ -110,8 +110,7 @@ def add(
     options = {}
     if not capabilities.has_delta(spark):
         if table.allowed_roots:
-            roots = [root.replace(",", "%2C") for root in table.allowed_roots]
-            options["allowedRoots"] = ",".join(roots)
+            options["allowedRoots"] = lookup.roots_option(table.allowed_roots)
         if owns_files:
             options["ownsFiles"] = "true"
     pairs = ", ".join(f"{key} {strings.literal(spark, text)}" for key, text in options.items())

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from deltareplay._snapshot.scan import TARGET_SIZE
 from deltareplay._table.table import Table
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
+from deltareplay.spark.catalog import lookup
 
 if TYPE_CHECKING:
     from deltareplay._snapshot.snapshot import Snapshot
@@ -194,8 +195,9 @@ def replaces_rows(names: Iterable[str]) -> bool:
 
 def table(values: Mapping[str, Any]) -> Table:
     """Return the table of typed values, with its storage options."""
-    roots = values.get("allowedRoots")
-    return Table(values["path"], values.get("storage.<key>"), None if roots == ("",) else roots)
+    roots = ",".join(values.get("allowedRoots", ()))
+    allowed = lookup.roots_of(roots) if roots else None
+    return Table(values["path"], values.get("storage.<key>"), allowed)
 
 
 def _names_of(use: Use) -> str:
