@@ -65,6 +65,10 @@ fn with_arguments(name: &str) -> Option<PrimitiveType> {
         None => (name, None),
     };
     match (word, arguments) {
+        // Spark's name before 3.1
+        ("null", None) => Some(PrimitiveType::Void),
+        // a name that Spark reads, but does not write
+        ("timestamp_ltz", None) => Some(PrimitiveType::Timestamp),
         ("decimal", None) => Some(PrimitiveType::Decimal {
             precision: 10,
             scale: 0,

@@ -137,6 +137,13 @@ fn char_and_varchar_are_strings() {
 }
 
 #[test]
+fn names_that_only_readers_of_spark_know() {
+    for (name, printed) in [("null", "void"), ("timestamp_ltz", "timestamp")] {
+        assert_eq!(PrimitiveType::from_name(name).unwrap().to_string(), printed);
+    }
+}
+
+#[test]
 fn other_names_have_no_type() {
     for name in [
         "varchar",
