@@ -221,6 +221,12 @@ ALTERED: dict[str, tuple[Callable[[dr.Table], object], str]] = {
         lambda table: table.add_columns(pa.schema([pa.field("x", pa.int64(), nullable=False)])),
         "alter.column",
     ),
+    "a generated column, which existing rows lack": (
+        lambda table: table.add_columns(
+            pa.schema([pa.field("x", pa.int64(), metadata={"delta.generationExpression": "1"})])
+        ),
+        "alter.column",
+    ),
     "a mode that rewrites files": (
         lambda table: table.set_properties({"delta.columnMapping.mode": "id"}),
         "alter.column_mapping",

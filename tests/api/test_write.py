@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -219,3 +220,24 @@ def test_new_partition_columns_require_schema_mode_overwrite(
             {"n": [1]}, schema_mode=schema_mode, partition_columns=["n"]
         )
     assert caught.value.code == "rows.schema_mode"
+
+
+def test_added_columns_have_no_expressions(tmp_path: Path) -> None:
+    """Existing rows do not satisfy them."""
+    invariant = json.dumps({"expression": json.dumps({"expression": "v > 3"})})
+    metadata = {
+        "g": {"delta.generationExpression": "id + 1"},
+        "d": {"CURRENT_DEFAULT": "7"},
+        "v": {"delta.invariants": invariant, "comment": "a number"},
+    }
+    added = [pa.field(name, pa.int64(), metadata=values) for name, values in metadata.items()]
+    table = dr.create_table(tmp_path / "t", pa.schema([("id", pa.int64())]))
+    table.append([{"id": 1}])
+    more = pa.schema([pa.field("id", pa.int64()), *added]).empty_table()
+    table.append(more, schema_mode="merge")
+    fields = json.loads(table.snapshot().schema_json)["fields"]
+    assert [field["metadata"] for field in fields] == [{}, {}, {}, {"comment": "a number"}]
+    assert table.snapshot().protocol.min_writer_version == 2
+    table.append([{"id": 2}])
+    rows = table.snapshot().scan(filter="id = 2").to_arrow()
+    assert rows.to_pylist() == [{"id": 2, "g": None, "d": None, "v": None}]

@@ -77,10 +77,11 @@ class Altering(TableLocation):
 
         Raises:
             TypeError: ``columns`` is not an Arrow schema.
-            InvalidArgumentError: A column is not nullable, or its name exists, or the parent is not
-                a struct (``alter.column``); its name (``transaction.column_name``) or its type
-                (``schema.arrow_type``) is not supported; or its type needs a feature that must
-                first be added by name (``protocol.manual_enablement``).
+            InvalidArgumentError: A column is not nullable, is generated or has an invariant, its
+                name exists, or the parent is not a struct (``alter.column``); its name
+                (``transaction.column_name``) or its type (``schema.arrow_type``) is not supported;
+                or its type needs a feature that must first be added by name
+                (``protocol.manual_enablement``).
 
         >>> import pyarrow as pa
         >>> table.add_columns(pa.schema([("place", pa.struct([("city", pa.string())]))]))

@@ -14,6 +14,7 @@ use crate::spec::Metadata;
 use crate::spec::column_path::{column_path_text, is_within, named_path, parse_column_paths};
 use crate::spec::json::clipped;
 use crate::spec::schema::{ArrayType, DataType, MapType, StructField, StructType, same_name};
+use crate::write::{GENERATED, INVARIANTS};
 
 pub(super) const STATISTICS: &str = "delta.dataSkippingStatsColumns";
 
@@ -66,9 +67,9 @@ pub struct NewColumn {
 ///
 /// # Errors
 ///
-/// Invalid argument: `alter.column` for a column that is not nullable or exists already, for a parent that is
-/// not a struct, and for a position after a column that does not exist. As [`with_schema`]. Corrupt: the old
-/// schema.
+/// Invalid argument: `alter.column` for a column that is not nullable, is generated, has an invariant or exists
+/// already, for a parent that is not a struct, and for a position after a column that does not exist. As
+/// [`with_schema`]. Corrupt: the old schema.
 pub fn add_columns(old: &Metadata, columns: &[NewColumn]) -> Result<Metadata> {
     let before = StructType::parse(&old.schema_string)?;
     let mut schema = before.clone();
@@ -82,6 +83,17 @@ pub fn add_columns(old: &Metadata, columns: &[NewColumn]) -> Result<Metadata> {
             let name = clipped(&field.name);
             return Err(refused(format!(
                 "the column {name} must be nullable: existing rows have no value for it"
+            )));
+        }
+        let new = StructType::new(vec![field.clone()])?;
+        let has_expression = |field: &StructField| {
+            field.metadata.contains_key(GENERATED) || field.metadata.contains_key(INVARIANTS)
+        };
+        if new.all_fields().any(has_expression) {
+            let name = clipped(&field.name);
+            return Err(refused(format!(
+                "the column {name} cannot have a generation expression or an invariant: existing rows have no \
+                 value for it"
             )));
         }
         // the parent must exist already: a new struct comes with all of its fields
@@ -351,12 +363,10 @@ pub fn refuse_if_referenced(old: &Metadata, schema: &StructType, path: &[String]
     let constraints = constraints
         .filter(|(key, _)| is_constraint(key))
         .map(|(_, text)| text.as_str());
-    let generated = schema.fields().iter().filter_map(|field| {
-        field
-            .metadata
-            .get("delta.generationExpression")
-            .and_then(Value::as_str)
-    });
+    let generated = schema
+        .fields()
+        .iter()
+        .filter_map(|field| field.metadata.get(GENERATED).and_then(Value::as_str));
     let mut container = DataType::Struct(Box::new(schema.clone()));
     let mut names = Vec::with_capacity(path.len());
     for step in path {

@@ -15,7 +15,8 @@ use crate::spec::json::clipped;
 use crate::spec::schema::{DataType, StructField, StructType};
 use crate::spec::{Metadata, Protocol};
 
-const INVARIANTS: &str = "delta.invariants";
+/// The metadata key of a field's invariant.
+pub(crate) const INVARIANTS: &str = "delta.invariants";
 const CONSTRAINTS: &str = "delta.constraints.";
 
 /// The constraints of a table.

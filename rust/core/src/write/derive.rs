@@ -19,7 +19,8 @@ use crate::spec::json::clipped;
 use crate::spec::schema::{StructField, StructType};
 use crate::spec::{Metadata, Protocol};
 
-const GENERATED: &str = "delta.generationExpression";
+/// The metadata key of the expression of a generated column.
+pub(crate) const GENERATED: &str = "delta.generationExpression";
 /// The metadata key of a field's default.
 pub const CURRENT_DEFAULT: &str = "CURRENT_DEFAULT";
 const START: &str = "delta.identity.start";

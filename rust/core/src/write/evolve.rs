@@ -7,6 +7,9 @@ use arrow_schema::Schema;
 use crate::error::Result;
 use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType};
 
+use super::constraints::INVARIANTS;
+use super::derive::{CURRENT_DEFAULT, GENERATED};
+
 /// The type changes that are applied automatically.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Widening {
@@ -93,12 +96,17 @@ pub fn replaced_schema(table: &StructType, source: &Schema) -> Result<StructType
 }
 
 /// Returns the schema extended by the columns and nested fields that only another schema has; these are
-/// nullable. A `void` column takes the type that the other schema has.
+/// nullable, and lose expressions, which existing rows would not satisfy. A `void` column takes the type that
+/// the other schema has.
 ///
 /// # Errors
 ///
 /// Corrupt: `schema.duplicate_column`.
 pub fn merged(table: &StructType, source: &StructType) -> Result<StructType> {
+    let is_expression =
+        |key: &String| [GENERATED, INVARIANTS, CURRENT_DEFAULT].contains(&key.as_str());
+    let mut source = source.clone();
+    source.change_fields(&mut |field| field.metadata.retain(|key, _| !is_expression(key)));
     let mut fields = Vec::with_capacity(table.fields().len());
     for field in table.fields() {
         let mut field = field.clone();
