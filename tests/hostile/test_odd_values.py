@@ -166,3 +166,29 @@ def test_odd_values_give_results_or_typed_errors(case: dict[str, Any], tmp_path:
         assert code != "internal.panic", verb
         siblings = {path.name for path in home.parent.iterdir()}
         assert siblings <= {"t", "clone"}, (verb, siblings)
+
+
+@pytest.mark.parametrize(
+    "configuration",
+    [
+        "no json",
+        "{}",
+        *(json.dumps({"rowIdHighWaterMark": m}) for m in (2**63 - 1, 2**63, -5, 1e3, "x", None)),
+    ],
+    ids=lambda text: text[:40],
+)
+def test_no_row_id_is_given_above_an_unreadable_mark(
+    log: logs.LogBuilder, configuration: str
+) -> None:
+    """The ids of the file that is there would be given again.
+
+    Source: Delta protocol, "Row Tracking": row ids are unique.
+    """
+    action = domain("delta.rowTracking", configuration)
+    names = {name: f"_{name[-20:]}" for name in TRACKED if "materialized" in name}
+    table = write(log, {"actions": [action], "configuration": {**TRACKED, **names}})
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        table.append([{"id": 4}])
+    assert caught.value.code == "transaction.row_ids"
+    assert table.snapshot().version == 0
+    assert table.set_properties({"owner": "me"}) == 1  # a commit that needs no row ids

@@ -141,8 +141,7 @@ impl Transaction {
         if snapshot.protocol().is_supported("rowTracking") {
             mark = snapshot
                 .domain_configuration(&self.source, ROW_TRACKING)?
-                .and_then(|configuration| high_water_mark(&configuration))
-                .unwrap_or(-1);
+                .map_or(-1, |configuration| high_water_mark(&configuration));
         }
         Ok(LatestState {
             version: Some(snapshot.version()),
@@ -427,8 +426,15 @@ fn assign_row_ids(
                     Error::invalid("transaction.row_ids", message).at_path(file.path.clone())
                 );
             };
-            file.base_row_id = Some(mark.saturating_add(1));
-            mark = mark.saturating_add(rows);
+            let (Some(first), Some(last)) = (mark.checked_add(1), mark.checked_add(rows)) else {
+                let message = "the domain delta.rowTracking leaves no row ids for this file: its \
+                    rowIdHighWaterMark is not a number, or is too large; restore a version where it is one";
+                return Err(
+                    Error::invalid("transaction.row_ids", message).at_path(file.path.clone())
+                );
+            };
+            file.base_row_id = Some(first);
+            mark = last;
         }
         file.default_row_commit_version.get_or_insert(version);
     }

@@ -84,7 +84,7 @@ impl Winner {
     pub(super) fn high_water_mark(&self) -> Option<i64> {
         let mut domains = self.actions.domains.iter();
         let (_, domain) = domains.find(|(_, domain)| domain.domain == ROW_TRACKING)?;
-        high_water_mark(&domain.configuration)
+        (!domain.removed).then(|| high_water_mark(&domain.configuration))
     }
 
     /// Returns the commit timestamp.
@@ -94,8 +94,10 @@ impl Winner {
     }
 }
 
-/// Returns the high-water mark in the configuration of the domain `delta.rowTracking`.
-pub(super) fn high_water_mark(configuration: &str) -> Option<i64> {
-    let fields: Map<String, Value> = serde_json::from_str(configuration).ok()?;
-    fields.get("rowIdHighWaterMark").and_then(Value::as_i64)
+/// Returns the high-water mark in the configuration of the domain `delta.rowTracking`; the largest number if
+/// it cannot be read, since any lower one may repeat ids.
+pub(super) fn high_water_mark(configuration: &str) -> i64 {
+    let fields: Option<Map<String, Value>> = serde_json::from_str(configuration).ok();
+    let mark = fields.and_then(|fields| fields.get("rowIdHighWaterMark")?.as_i64());
+    mark.filter(|mark| *mark >= -1).unwrap_or(i64::MAX)
 }
