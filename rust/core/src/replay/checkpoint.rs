@@ -196,7 +196,7 @@ impl Checkpoint {
         let files = Arc::clone(&self.files);
         let source = self.source.clone();
         let mut threads = selection.threads;
-        if selection.filter.is_some() && source.storage.log_cache().is_some() {
+        if selection.filter.is_some() && source.storage.max_requests().is_some() {
             // the bytes of a unit are only known once those of its filter have arrived
             threads = Some(threads.unwrap_or_else(pool::threads).max(FILTERS_AT_ONCE));
         }
