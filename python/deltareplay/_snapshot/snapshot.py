@@ -273,7 +273,9 @@ class Snapshot(SnapshotFiles, Frames, NotebookCard):
             None, too.
 
         Raises:
-            InvalidArgumentError: There is no such column (``filter.column``).
+            InvalidArgumentError: There is no such column (``filter.column``), or its path is
+                malformed (``filter.syntax``).
+            UnsupportedFeatureError: The column has a collation (``expression.collation``).
 
         Source: Delta protocol, "Per-file Statistics".
 

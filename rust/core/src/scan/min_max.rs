@@ -56,7 +56,7 @@ pub fn min_max(source: &Source, snapshot: &Snapshot, column: &str) -> Result<Opt
         let message = format!(
             "statistics of {} columns are bounds, not values that the table has: \
              compute min and max of {} by a scan",
-            column.data_type,
+            column.type_name(),
             column.path.join(".")
         );
         warn(snapshot, None, message);

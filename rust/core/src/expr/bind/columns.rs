@@ -41,8 +41,8 @@ impl<'a> Columns<'a> {
         for name in &path.0 {
             let Some(inside) = fields else {
                 let message = format!(
-                    "the filter has the column {path}, but {} is not a struct: filters cannot use fields within \
-                     arrays, maps and variants",
+                    "there is no column {path}: {} is not a struct, and fields within arrays, maps and \
+                     variants cannot be named",
                     Path(spelled)
                 );
                 return Err(Error::invalid("filter.column", message));
@@ -69,7 +69,7 @@ impl<'a> Columns<'a> {
 
     fn unknown(&self, path: &Path) -> Error {
         let hint = closest_columns(&path.to_string(), self.schema);
-        let message = format!("the filter has an unknown column {path}: {hint}");
+        let message = format!("there is no column {path}: {hint}");
         Error::invalid("filter.column", message)
     }
 }

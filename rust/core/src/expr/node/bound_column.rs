@@ -1,5 +1,7 @@
 //! A column of a predicate, resolved in a schema.
 
+use std::fmt::Display;
+
 use arrow_schema::DataType;
 
 use crate::error::Result;
@@ -22,6 +24,11 @@ pub struct BoundColumn {
 }
 
 impl BoundColumn {
+    /// Returns the name of its type for messages, without parameters.
+    pub(crate) fn type_name(&self) -> impl Display {
+        &self.family
+    }
+
     /// Refuses a comparison that would need the collation of the column.
     ///
     /// # Errors
