@@ -114,6 +114,10 @@ fn position(column: &BoundColumn, literal: &Literal) -> Result<LiteralPosition> 
 fn try_position(family: &Family, literal: &Literal) -> Option<LiteralPosition> {
     let at = |form, value| Some(LiteralPosition::At(form, Value::Integer(value)));
     let float = |value| at(Form::Float, key(value));
+    let bytes = |value: &[u8]| {
+        let value = Value::Bytes(value.to_vec());
+        Some(LiteralPosition::At(Form::Bytes, value))
+    };
     match (family, literal) {
         (Family::Integer | Family::Decimal { .. }, Literal::Double(value)) => float(*value),
         (Family::Integer, Literal::Integer(value)) => at(Form::Integer, *value),
@@ -168,14 +172,8 @@ fn try_position(family: &Family, literal: &Literal) -> Option<LiteralPosition> {
             };
             at(Form::Integer, micros)
         }
-        (Family::String | Family::Binary, Literal::String(text)) => Some(LiteralPosition::At(
-            Form::Bytes,
-            Value::Bytes(text.clone().into_bytes()),
-        )),
-        (Family::String | Family::Binary, Literal::Binary(bytes)) => Some(LiteralPosition::At(
-            Form::Bytes,
-            Value::Bytes(bytes.clone()),
-        )),
+        (Family::String | Family::Binary, Literal::String(text)) => bytes(text.as_bytes()),
+        (Family::String | Family::Binary, Literal::Binary(value)) => bytes(value),
         _ => None,
     }
 }
