@@ -25,9 +25,8 @@ pub(super) struct ScanSpec {
     row_id_column: Option<String>,
     row_commit_version_column: Option<String>,
     columns: Option<Vec<String>>,
-    file_path: bool,
-    row_index: bool,
-    row_id: bool,
+    #[serde(flatten)]
+    extras: Extras,
     /// The predicate as SQL.
     filter: Option<String>,
 }
@@ -48,9 +47,7 @@ impl ScanSpec {
             row_id_column: properties.materialized_row_id_column.clone(),
             row_commit_version_column: properties.materialized_row_commit_version_column.clone(),
             columns,
-            file_path: extras.file_path,
-            row_index: extras.row_index,
-            row_id: extras.row_id,
+            extras,
             filter,
         }
     }
@@ -67,13 +64,7 @@ impl ScanSpec {
             row_id_column: self.row_id_column.clone(),
             row_commit_version_column: self.row_commit_version_column.clone(),
         };
-        let extras = Extras {
-            file_path: self.file_path,
-            row_index: self.row_index,
-            row_id: self.row_id,
-            change_type: false,
-        };
-        let plan = ReadPlan::new(layout, self.columns.as_deref(), extras)?;
+        let plan = ReadPlan::new(layout, self.columns.as_deref(), self.extras)?;
         match filter {
             Some(filter) => plan.with_filter(filter),
             None => Ok(plan),
@@ -93,9 +84,7 @@ impl ScanSpec {
     pub(super) fn counting(&self) -> Result<ReadPlan> {
         let counting = Self {
             columns: Some(Vec::new()),
-            file_path: false,
-            row_index: false,
-            row_id: false,
+            extras: Extras::default(),
             ..self.clone()
         };
         counting.plan()

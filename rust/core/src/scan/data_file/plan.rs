@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType as ArrowType, Field, FieldRef, Fields, Schema, SchemaRef};
+use serde::{Deserialize, Serialize};
 
 use crate::codec::partition_values::check_partition_column;
 use crate::error::{Error, Result};
@@ -27,7 +28,7 @@ pub struct TableLayout {
 }
 
 /// Columns that are not in the schema, at the end of each batch in this order.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Extras {
     /// `_file_path`: the path as in the log.
     pub file_path: bool,
@@ -35,7 +36,8 @@ pub struct Extras {
     pub row_index: bool,
     /// `_row_id` and `_row_commit_version`.
     pub row_id: bool,
-    /// `_change_type`, as in a change data file; null if the file has none.
+    /// `_change_type`, as in a change data file; null if the file has none. Scans lack it.
+    #[serde(skip)]
     pub change_type: bool,
 }
 
