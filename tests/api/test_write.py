@@ -241,3 +241,22 @@ def test_added_columns_have_no_expressions(tmp_path: Path) -> None:
     table.append([{"id": 2}])
     rows = table.snapshot().scan(filter="id = 2").to_arrow()
     assert rows.to_pylist() == [{"id": 2, "g": None, "d": None, "v": None}]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "text"),
+    [
+        (pa.date32(), 2**31 - 1, "+5881580-07-11"),
+        (pa.date32(), -(2**31), "-5877641-06-23"),
+        (pa.timestamp("us", "UTC"), 2**63 - 1, "+294247-01-10T04:00:54.775807Z"),
+        (pa.timestamp("us"), -(2**63), "-290308-12-21 19:59:05.224192"),
+    ],
+)
+def test_partitions_of_any_date(kind: pa.DataType, value: int, text: str, tmp_path: Path) -> None:
+    """The ends of Spark's types, as Spark prints them."""
+    table = dr.create_table(tmp_path, pa.schema([("id", pa.int64()), ("p", kind)]), ["p"])
+    bits = pa.int32() if kind == pa.date32() else pa.int64()
+    table.append(pa.table({"id": [1], "p": pa.array([value], bits).cast(kind)}))
+    assert table.snapshot().files()["partitionValues"].to_pylist() == [[("p", text)]]
+    [read] = table.snapshot().scan(["p"]).to_arrow()["p"].combine_chunks().cast(bits).to_pylist()
+    assert read == value
