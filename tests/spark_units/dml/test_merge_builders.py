@@ -11,6 +11,7 @@ import pytest
 
 import deltareplay as dr
 from deltareplay._table.merge import Clause, Merge
+from deltareplay.spark.delta_table.expressions import Expressions
 from deltareplay.spark.delta_table.merge_builder import DeltaMergeBuilder
 
 #: Arguments that recording clauses does not use.
@@ -53,7 +54,7 @@ def test_all_builders_record_the_same_clauses(table: dr.Table) -> None:
     assert by_methods(table.merge([{"a": 1}], "a")).clauses == CLAUSES
     assert by_methods(Merge.of(NONE)).clauses == CLAUSES
     merge = (
-        DeltaMergeBuilder(SESSION, table, "target", NONE, "a = b")
+        DeltaMergeBuilder(SESSION, table, Expressions(), NONE, "a = b")
         .whenMatchedUpdate("c = 1", {"target.a": "1"})  # the alias of the table is removed
         .whenMatchedUpdateAll()
         .whenMatchedDelete("c = 2")
@@ -67,7 +68,7 @@ def test_all_builders_record_the_same_clauses(table: dr.Table) -> None:
 
 def test_methods_of_delta_merge_builder_return_new_builders(table: dr.Table) -> None:
     """As in delta-spark 4.4."""
-    first = DeltaMergeBuilder(SESSION, table, "target", NONE, "a = b")
+    first = DeltaMergeBuilder(SESSION, table, Expressions(), NONE, "a = b")
     second = first.whenMatchedDelete()
     third = second.withSchemaEvolution().whenNotMatchedInsertAll()
     assert [len(builder._clauses) for builder in (first, second, third)] == [0, 1, 2]

@@ -13,12 +13,11 @@ from deltareplay.spark.catalog import lookup, registration
 from deltareplay.spark.catalog.timestamps import evaluate_timestamp
 from deltareplay.spark.definition import clones
 from deltareplay.spark.delta_table import results
+from deltareplay.spark.delta_table.expressions import Expressions
 from deltareplay.spark.delta_table.merge_builder import DeltaMergeBuilder
 from deltareplay.spark.delta_table.optimize_builder import DeltaOptimizeBuilder
 from deltareplay.spark.delta_table.table_builder import DeltaTableBuilder
-from deltareplay.spark.dml.assignments import checked_assignments, without_alias
 from deltareplay.spark.dml.delete import delete
-from deltareplay.spark.dml.statement import checked_condition
 from deltareplay.spark.dml.update import update
 from deltareplay.spark.maintenance.convert import convert
 from deltareplay.spark.maintenance.detail import detail
@@ -27,8 +26,7 @@ from deltareplay.spark.maintenance.vacuum import vacuum
 from deltareplay.spark.scan.read import read
 from deltareplay.spark.schema.frames import empty_frame
 from deltareplay.spark.session import capabilities, settings
-from deltareplay.spark.syntax import names, qualifiers
-from deltareplay.spark.syntax.qualifiers import Aliases, with_aliases
+from deltareplay.spark.syntax import names
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -61,6 +59,7 @@ class DeltaTable:
         self._table = table
         self._alias = alias
         self._name = name
+        self._expressions = Expressions.of(alias, name)
 
     def __repr__(self) -> str:
         return f"DeltaTable({self._table!r})"
@@ -71,7 +70,8 @@ class DeltaTable:
         >>> orders.toDF().groupBy("country").count().show()  # doctest: +SKIP
         """
         rows = read(self._spark, self._table)
-        return rows if self._alias is None and self._name is None else rows.alias(self._qualifier)
+        is_named = self._alias is not None or self._name is not None
+        return rows.alias(self._expressions.qualifier) if is_named else rows
 
     def alias(self, aliasName: str) -> DeltaTable:
         """Name the table in conditions and values.
@@ -110,8 +110,8 @@ class DeltaTable:
 
         >>> orders.delete("day < '2026-01-01'")  # doctest: +SKIP
         """
-        where = with_aliases(checked_condition(condition), self._aliases)
-        delete(self._spark, self._table, where, target_alias=self._qualifier)
+        where, alias = self._expressions.condition(condition), self._expressions.qualifier
+        delete(self._spark, self._table, where, target_alias=alias)
 
     def update(
         self,
@@ -131,11 +131,9 @@ class DeltaTable:
 
         >>> orders.update("id = 7", {"status": "'paid'"})  # doctest: +SKIP
         """
-        key = settings.name_key(self._spark)
-        assignments = checked_assignments(set, "'set'")
-        values = without_alias(assignments, self._qualifier, key, self._aliases)
-        where = with_aliases(checked_condition(condition), self._aliases)
-        update(self._spark, self._table, where, values, target_alias=self._qualifier)
+        values = self._expressions.assignments(self._spark, set, "'set'")
+        where, alias = self._expressions.condition(condition), self._expressions.qualifier
+        update(self._spark, self._table, where, values, target_alias=alias)
 
     def merge(self, source: DataFrame, condition: Expression) -> DeltaMergeBuilder:
         """Merge rows into the table, clause by clause.
@@ -161,10 +159,7 @@ class DeltaTable:
                 raise InvalidArgumentError(f"{argument!r} cannot be None", code="argument.type")
         if not isinstance(source, DataFrame):
             raise TypeError(f"'source' must be DataFrame, not {type(source).__name__}")
-        on = with_aliases(checked_condition(condition), self._aliases)
-        return DeltaMergeBuilder(
-            self._spark, self._table, self._qualifier, self._aliases, source, on
-        )
+        return DeltaMergeBuilder(self._spark, self._table, self._expressions, source, condition)
 
     def vacuum(self, retentionHours: float | None = None) -> DataFrame:
         """Delete files that no version inside the retention period needs.
@@ -533,21 +528,6 @@ class DeltaTable:
         _check_type(timestamp, str, "timestamp", "a string")
         at = evaluate_timestamp(self._spark, timestamp)
         return self._cloned(target, isShallow, replace, properties, timestamp=at)
-
-    @property
-    def _qualifier(self) -> str:
-        """The qualifier of the table in expressions."""
-        if self._alias is not None:
-            return self._alias
-        return "target" if self._name is None else names.table_parts(self._name)[-1]
-
-    @property
-    def _aliases(self) -> Aliases:
-        """The qualifier by other names that the table may have before columns."""
-        if self._alias is not None or self._name is None:
-            return {}
-        aliases = qualifiers.aliases(names.table_parts(self._name), self._qualifier)
-        return {**aliases, ("target",): self._qualifier}
 
     def _cloned(
         self, target: str, is_shallow: bool, replace: bool, properties: Any, **time_travel: Any

@@ -9,12 +9,9 @@ from typing import TYPE_CHECKING, Any
 from deltareplay._table.merge import Clause, Then, When
 from deltareplay._table.table import Table
 from deltareplay.spark.delta_table import results
-from deltareplay.spark.dml.assignments import checked_assignments, without_alias
+from deltareplay.spark.delta_table.expressions import Expressions
 from deltareplay.spark.dml.merge.execution import MergeArguments, execute
 from deltareplay.spark.dml.merge.repeatability import MergeSource
-from deltareplay.spark.dml.statement import checked_condition
-from deltareplay.spark.session import settings
-from deltareplay.spark.syntax.qualifiers import Aliases, with_aliases
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -39,20 +36,16 @@ class DeltaMergeBuilder:
         self,
         spark: SparkSession,
         table: Table,
-        alias: str,
-        aliases: Aliases,
+        expressions: Expressions,
         source: DataFrame,
         on: Expression,
     ) -> None:
         """Use ``DeltaTable.merge`` instead."""
         self._spark = spark
         self._table = table
-        #: The qualifier of the table in expressions.
-        self._alias = alias
-        #: The qualifier by other names that the table may have before columns.
-        self._aliases = aliases
+        self._expressions = expressions
         self._source = source
-        self._on = on
+        self._on = expressions.condition(on)
         self._evolves = False
         self._clauses: tuple[Clause[Expression, Expression], ...] = ()
 
@@ -173,14 +166,13 @@ class DeltaMergeBuilder:
             self._table,
             MergeSource.of(self._source, None),
             self._on,
-            self._alias,
+            self._expressions.qualifier,
             evolves=self._evolves,
         )
         return results.merged(self._spark, execute(arguments, self._clauses).metrics)
 
     def _values(self, values: Any, argument: str) -> dict[str, Expression]:
-        key = settings.name_key(self._spark)
-        return without_alias(checked_assignments(values, argument), self._alias, key, self._aliases)
+        return self._expressions.assignments(self._spark, values, argument)
 
     def _add(
         self,
@@ -191,7 +183,6 @@ class DeltaMergeBuilder:
     ) -> DeltaMergeBuilder:
         """Return a builder with one more clause."""
         builder = copy(self)
-        condition = with_aliases(checked_condition(condition), self._aliases)
-        clause = Clause(when, then, condition, values)
+        clause = Clause(when, then, self._expressions.condition(condition), values)
         builder._clauses = (*self._clauses, clause)
         return builder

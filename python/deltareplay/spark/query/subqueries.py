@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from deltareplay.spark.query import queries
+from deltareplay.spark.query.table_references import TableReference, tables_in
 from deltareplay.spark.syntax import names
 from deltareplay.spark.syntax.parser import Parser
 from deltareplay.spark.syntax.tokens import tokens
@@ -42,7 +43,7 @@ class TableViews:
         if not isinstance(expression, str) or not _has_query(expression):
             return expression
         parser = Parser(expression)
-        references = queries.tables_in(parser)
+        references = tables_in(parser)
         references, edits = queries.with_aliases(self.spark, parser.tokens, references)
         for reference in references:
             view = self._view(reference)
@@ -57,7 +58,7 @@ class TableViews:
         """Replace the Delta tables in the values of columns, as ``substitute`` does."""
         return {column: self.substitute(value) for column, value in values.items()}
 
-    def _view(self, reference: queries.TableReference) -> str | None:
+    def _view(self, reference: TableReference) -> str | None:
         """Return the view of a table; None if Spark itself can open it."""
         key = (reference.name, reference.version, reference.timestamp, reference.changes)
         if key not in self.views:
@@ -68,7 +69,7 @@ class TableViews:
             frame.createOrReplaceTempView(self.views[key])
         return self.views[key]
 
-    def _rows(self, reference: queries.TableReference) -> DataFrame | None:
+    def _rows(self, reference: TableReference) -> DataFrame | None:
         name = reference.name[0].lower() if len(reference.name) == 1 else ""
         query = self.named_queries.get(name)
         if query is None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from deltareplay.spark.query.queries import references
-from deltareplay.spark.syntax.parser import ConstantExpression
+from deltareplay.spark.query.table_references import references_in
+from deltareplay.spark.syntax.parser import ConstantExpression, Parser
 
 #: Queries, and their tables.
 QUERIES = {
@@ -46,7 +46,7 @@ QUERIES = {
 
 @pytest.mark.parametrize("text", QUERIES)
 def test_the_tables_of_a_query_are_found_in_its_text(text: str) -> None:
-    assert [".".join(item.name) for item in references(text)] == QUERIES[text]
+    assert [".".join(item.name) for item in references_in(Parser(text))] == QUERIES[text]
 
 
 def test_a_version_or_timestamp_belongs_to_the_table_before_it() -> None:
@@ -54,7 +54,7 @@ def test_a_version_or_timestamp_belongs_to_the_table_before_it() -> None:
         "SELECT * FROM delta.`/a b` VERSION AS OF 3 x, b FOR TIMESTAMP AS OF '2026-01-01', "
         "c TIMESTAMP AS OF now() JOIN d VERSION AS OF '7', e TIMESTAMP AS OF '2026'::DATE y"
     )
-    result = references(text)
+    result = references_in(Parser(text))
     assert [item.name for item in result] == [("delta", "/a b"), ("b",), ("c",), ("d",), ("e",)]
     assert [(item.version, item.timestamp) for item in result] == [
         (3, None),
@@ -92,7 +92,7 @@ def test_a_version_or_timestamp_belongs_to_the_table_before_it() -> None:
     ],
 )
 def test_names_of_columns_and_of_queries_are_no_tables(text: str, tables: list[str]) -> None:
-    assert [table.name for table in references(text)] == [(name,) for name in tables]
+    assert [table.name for table in references_in(Parser(text))] == [(name,) for name in tables]
 
 
 # queries, and the same with ! where an alias can be inserted; None if there is one or cannot be one
@@ -115,7 +115,7 @@ def test_names_of_columns_and_of_queries_are_no_tables(text: str, tables: list[s
     ],
 )
 def test_the_position_of_an_alias(text: str, marked: str | None) -> None:
-    [result] = references(text)
+    [result] = references_in(Parser(text))
     index = result.alias_position
     assert (None if index is None else f"{text[:index]}!{text[index:]}") == marked
 
@@ -132,7 +132,7 @@ def test_the_position_of_an_alias(text: str, marked: str | None) -> None:
     ],
 )
 def test_tables_with_names_of_columns_in_the_alias_lack_metadata(text: str, allowed: bool) -> None:
-    [result] = references(text)
+    [result] = references_in(Parser(text))
     assert result.allows_metadata == allowed
 
 
@@ -178,4 +178,4 @@ def test_tables_with_names_of_columns_in_the_alias_lack_metadata(text: str, allo
 def test_tables_have_the_condition_of_their_query(
     text: str, conditions: list[tuple[str | None, bool]]
 ) -> None:
-    assert [(item.where, item.is_joined) for item in references(text)] == conditions
+    assert [(item.where, item.is_joined) for item in references_in(Parser(text))] == conditions

@@ -1,0 +1,62 @@
+"""Expressions about a ``DeltaTable``: their types, and the names of the table in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from deltareplay.spark.dml.assignments import checked_assignments, without_alias
+from deltareplay.spark.dml.statement import checked_condition
+from deltareplay.spark.session import settings
+from deltareplay.spark.syntax import names, qualifiers
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from deltareplay.spark.dml.statement import Expression
+
+
+@dataclass(frozen=True)
+class Expressions:
+    """The expressions of a table's methods.
+
+    Attributes:
+        qualifier: The qualifier of the table.
+        aliases: The qualifier by other names that the table may have before columns.
+    """
+
+    qualifier: str = "target"
+    aliases: qualifiers.Aliases = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, alias: str | None, name: str | None) -> Expressions:
+        """Return the expressions of a table with an alias, or with a name in the catalog.
+
+        >>> Expressions.of(None, "sales.orders").condition("sales.orders.id = target.id")
+        '`orders`.id = `orders`.id'
+        """
+        if alias is not None:
+            return cls(alias)
+        if name is None:
+            return cls()
+        table = names.table_parts(name)
+        return cls(table[-1], {**qualifiers.aliases(table, table[-1]), ("target",): table[-1]})
+
+    def condition(self, value: Any) -> Expression | None:
+        """Check the type of a condition, and return it with the qualifier; it may be None.
+
+        Raises:
+            TypeError: The condition is neither SQL text nor a column.
+        """
+        return qualifiers.with_aliases(checked_condition(value), self.aliases)
+
+    def assignments(self, spark: SparkSession, value: Any, argument: str) -> dict[str, Expression]:
+        """Check the types of assignments, and return them by columns without the qualifier.
+
+        Raises:
+            TypeError: They are not a dict of strings to SQL text or columns.
+            InvalidArgumentError: They are None (``argument.type``), or set a column twice
+                (``statement.column``).
+        """
+        values = checked_assignments(value, argument)
+        return without_alias(values, self.qualifier, settings.name_key(spark), self.aliases)
