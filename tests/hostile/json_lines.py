@@ -82,7 +82,7 @@ INVALID = {
     "a size of 1e400": b'{"add":{"path":"x","partitionValues":{},"size":1e400}}\n',
     "a size that is NaN": b'{"add":{"path":"x","partitionValues":{},"size":NaN}}\n',
     "partition values that are an array": line("add", path="x", partitionValues=[], size=1),
-    "stats that are an object": line("add", path="x", partitionValues={}, size=1, stats={}),
+    "stats that are an array": line("add", path="x", partitionValues={}, size=1, stats=[]),
     "a line break in a string": b'{"txn":{"appId":"a\nb","version":1}}\n',
     "a version beyond 64 bits": b'{"txn":{"appId":"a","version":9223372036854775808}}\n',
     "txn without an application": b'{"txn":{"version":1}}\n',

@@ -3,6 +3,7 @@
 # ruff: noqa: PT017  an error and a result may both be valid
 from __future__ import annotations
 
+import json
 import pickle
 import shutil
 from pathlib import Path
@@ -440,6 +441,23 @@ def test_malformed_actions_are_errors_unless_they_have_a_path(
         (body,) = action.values()
         assert isinstance(body, dict)
         assert isinstance(body.get("path"), str), "it was read without its key"
+
+
+def test_statistics_may_be_an_object_instead_of_its_text(log: logs.LogBuilder) -> None:
+    """delta-spark reads both."""
+    commits(log, 1)
+    for value in (5, 50):
+        bounds = {"minValues": {"id": value}, "maxValues": {"id": value}, "nullCount": {"id": 0}}
+        added = logs.add(f"f{value}", size=value)
+        added["add"]["stats"] = {"numRecords": 3, **bounds, "note": 'a "b" \\'}
+        log.commit(added)
+    for _ in range(2):  # from the commits, then from a checkpoint
+        files = dr.Table(log.uri).snapshot().files(["path", "stats"], filter="id = 50")
+        texts = dict(zip(*(files[name].to_pylist() for name in ("path", "stats")), strict=True))
+        assert "f5" not in texts
+        stats = json.loads(texts["f50"])
+        assert (stats["minValues"], stats["note"]) == ({"id": 50}, 'a "b" \\')
+        dr.Table(log.uri).checkpoint()
 
 
 def test_a_missing_commit_between_listing_and_reading_is_an_error(log: logs.LogBuilder) -> None:

@@ -64,7 +64,7 @@ impl<'a> RawFileAction<'a> {
                 "deletionTimestamp" => raw.deletion_timestamp = Some(cursor.i64()?),
                 "dataChange" => raw.data_change = Some(cursor.bool()?),
                 "extendedFileMetadata" => raw.extended_file_metadata = Some(cursor.bool()?),
-                "stats" => raw.stats = Some(cursor.string()?),
+                "stats" => raw.stats = Some(cursor.string_or_object()?),
                 "tags" => raw.tags = Some(string_map_at(cursor)?),
                 "deletionVector" => raw.deletion_vector = Some(RawDescriptor::read(cursor)?),
                 "baseRowId" => raw.base_row_id = Some(cursor.i64()?),

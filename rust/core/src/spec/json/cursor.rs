@@ -223,6 +223,18 @@ impl<'a> Cursor<'a> {
         self.string_body()
     }
 
+    /// Parses a string of JSON, or an object that a writer left unquoted, as its text.
+    pub(crate) fn string_or_object(&mut self) -> Result<RawString<'a>> {
+        if self.peek() != Some(b'{') {
+            return self.string();
+        }
+        Ok(RawString {
+            raw: self.skip()?,
+            escaped: false,
+            control: false,
+        })
+    }
+
     /// Parses a string after the opening quote, up to and including the closing one.
     fn string_body(&mut self) -> Result<RawString<'a>> {
         let bytes = self.text.as_bytes();

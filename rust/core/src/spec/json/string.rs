@@ -25,6 +25,10 @@ impl<'a> RawString<'a> {
     /// Appends the decoded string. An escape of a lone surrogate becomes U+FFFD; returns `false` if there
     /// was one.
     pub fn decode_into(self, out: &mut String) -> bool {
+        if !self.escaped {
+            out.push_str(self.raw);
+            return true;
+        }
         let mut exact = true;
         let mut rest = self.raw;
         while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
