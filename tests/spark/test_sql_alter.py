@@ -188,6 +188,12 @@ REFUSED = [
         "alter.column",
     ),
     (
+        "lengths",
+        "REPLACE COLUMNS (c CHAR(4), v VARCHAR(8), s STRUCT<c: CHAR(2), v: ARRAY<VARCHAR(3)>>)",
+        dr.InvalidArgumentError,
+        "alter.column",
+    ),
+    (
         "identity",
         "REPLACE COLUMNS (name STRING, id BIGINT)",
         dr.InvalidArgumentError,

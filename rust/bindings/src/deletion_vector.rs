@@ -62,7 +62,7 @@ impl DeletionVector {
         detached(py, || {
             let out_of_range = |_| {
                 let message = format!(
-                    "the sizeInBytes {size_in_bytes} or the cardinality {cardinality} of the descriptor is out of range"
+                    "the sizeInBytes {size_in_bytes} or the cardinality {cardinality} is out of range"
                 );
                 Error::corrupt("dv.descriptor", message)
             };

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -154,16 +154,8 @@ def with_aliases(
     for reference in references:
         entry = entries.get(reference.start)
         if entry is not None and entry.is_delta:
-            table = entry.qualified_parts
-            alias = reference.name[-1]
-            if any(
-                other is not None
-                and other.parts[-1].lower() == alias.lower()
-                and other.qualified_parts != table
-                for other in entries.values()
-            ):
-                alias = ".".join(table)
-            table_aliases = qualifiers.aliases(table, alias)
+            alias = _alias(entry, entries.values())
+            table_aliases = qualifiers.aliases(entry.qualified_parts, alias)
             if qualifiers.edits(tokens, table_aliases):
                 aliases |= table_aliases
                 reference = replace(reference, alias=alias)
@@ -177,6 +169,18 @@ def with_aliases(
     starts = {reference.start for reference in references}
     edits = [edit for edit in qualifiers.edits(tokens, aliases) if edit[0] not in starts]
     return result, edits
+
+
+def _alias(entry: CatalogEntry, others: Iterable[CatalogEntry | None]) -> str:
+    """Return the last part of a name, or the full name if another table has the same last part."""
+    table, name = entry.qualified_parts, entry.parts[-1]
+    is_shared = any(
+        other is not None
+        and other.parts[-1].lower() == name.lower()
+        and other.qualified_parts != table
+        for other in others
+    )
+    return ".".join(table) if is_shared else name
 
 
 def _entry(spark: SparkSession, reference: TableReference) -> CatalogEntry | None:

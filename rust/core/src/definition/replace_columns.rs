@@ -6,6 +6,7 @@ use super::columns::{drop_columns, refused};
 use super::with_schema;
 use crate::error::{Error, Result};
 use crate::spec::Metadata;
+use crate::spec::char_length::DECLARED_TYPE;
 use crate::spec::column_path::column_path_text;
 use crate::spec::json::clipped;
 use crate::spec::schema::{ArrayType, DataType, MapType, StructField, StructType};
@@ -26,9 +27,9 @@ struct Difference {
 /// # Errors
 ///
 /// Invalid argument: `alter.column` for a table with an identity column, for a column that becomes NOT NULL
-/// or is added as such, and if fields are both added and dropped in one struct, which may mean that they are
-/// renamed; `schema.duplicate_column`; as [`drop_columns`] and [`change_column`]. As [`with_schema`]. Corrupt:
-/// the old schema.
+/// or is added as such, for another length of strings, and if fields are both added and dropped in one struct,
+/// which may mean that they are renamed; `schema.duplicate_column`; as [`drop_columns`] and [`change_column`].
+/// As [`with_schema`]. Corrupt: the old schema.
 pub fn replace_columns(
     old: &Metadata,
     columns: &StructType,
@@ -140,6 +141,14 @@ fn arranged(schema: &StructType, replacement: &StructType) -> Result<StructType>
         let Some(old) = schema.field(&field.name) else {
             return Ok(field.clone());
         };
+        let declared = field.metadata.get(DECLARED_TYPE);
+        if declared.is_some() && declared != old.metadata.get(DECLARED_TYPE) {
+            let name = clipped(&field.name);
+            return Err(refused(format!(
+                "the length of strings of {name} cannot change here: use ALTER COLUMN {name} TYPE, or ADD \
+                 CONSTRAINT for nested fields"
+            )));
+        }
         let mut metadata = old.metadata.clone();
         if let Some(comment) = field.metadata.get("comment") {
             metadata.insert("comment".to_owned(), comment.clone());

@@ -277,8 +277,8 @@ impl<'a> ColumnMatcher<'a> {
     }
 }
 
-/// Returns the key and the value of a map; `None` for a column of another type. The decoder returns a list of entries for a
-/// map that is the element of a list in the old form, which has two levels.
+/// Returns the key and the value of a map; `None` for a column of another type. The decoder returns a list of
+/// entries for a map that is the element of a list in the old form, which has two levels.
 fn entries_of(node: &FileNode) -> Option<&[FileNode; 2]> {
     let is_map = matches!(node.data_type, ArrowType::Map(..));
     let parts = match &node.data_type {

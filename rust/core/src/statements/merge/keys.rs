@@ -24,7 +24,7 @@ pub(super) struct JoinKeys {
 }
 
 impl JoinKeys {
-    /// Creates keys of these types, which a comparison accepts.
+    /// Creates keys of these types, all of which can be compared.
     pub(super) fn new<'a>(
         null_safe: Vec<bool>,
         types: impl Iterator<Item = &'a DataType>,
