@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use deltareplay_core::changes::ChangeOptions;
 use deltareplay_core::derived::checkpoint::CheckpointLayout;
+use deltareplay_core::derived::cleanup::cleanup_expired;
 use deltareplay_core::error::{Error, Result};
-use deltareplay_core::maintenance::cleanup::cleanup_expired;
 use deltareplay_core::scan::Bitmaps;
 use deltareplay_core::spec::schema::StructType;
 use deltareplay_core::spec::variant_name::variant_named;

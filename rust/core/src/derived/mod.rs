@@ -1,8 +1,10 @@
 //! Log files that can be rebuilt from the commits: checkpoints, the hint that references them, checksums,
-//! compacted files.
+//! compacted files; and the cleanup of those that they replace.
 //!
-//! Takes a snapshot, and writes a file. Callers decide when.
+//! Takes a snapshot, and writes or deletes files. Callers decide when.
 
 pub mod checkpoint;
 pub mod checksum;
+pub mod cleanup;
 pub mod compaction;
+pub mod traces;

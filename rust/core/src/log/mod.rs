@@ -2,6 +2,7 @@
 
 pub mod actions;
 pub mod catalog;
+pub(crate) mod clock;
 pub mod commit;
 pub mod hint;
 pub mod history;

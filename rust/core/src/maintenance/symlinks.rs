@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::replay::Source;
 use crate::snapshot::Snapshot;
 use crate::spec::properties::ColumnMappingMode;
-use crate::storage::{is_below, pool};
+use crate::storage::{delete_all, is_below, pool};
 use crate::write::{AddFile, HIVE_NULL, escaped};
 
 /// The directory of the manifests.
@@ -46,7 +46,7 @@ pub fn generate(source: &Source, snapshot: &Snapshot) -> Result<usize> {
         }
     });
     let stale: Vec<&str> = stale.collect();
-    super::delete_all(&*source.storage, &stale)?;
+    delete_all(&*source.storage, &stale)?;
     let count = manifests.len();
     let storage = Arc::clone(&source.storage);
     let manifests: Vec<(String, Vec<String>)> = manifests.into_iter().collect();

@@ -9,6 +9,9 @@ pub(crate) const MICROS_PER_DAY: i64 = 24 * 3_600 * 1_000_000;
 /// Milliseconds in a day.
 pub(crate) const MILLIS_PER_DAY: i64 = MICROS_PER_DAY / 1_000;
 
+/// Milliseconds in a minute.
+pub(crate) const MILLIS_PER_MINUTE: i64 = 60 * 1_000;
+
 const UNITS: [(&str, i64); 7] = [
     ("week", 7 * MICROS_PER_DAY),
     ("day", MICROS_PER_DAY),

@@ -33,6 +33,11 @@ pub(super) fn repeat<T>(error: &Error, paths: &[&str]) -> Vec<Result<T>> {
     paths.iter().map(repeated).collect()
 }
 
+/// Returns `true` if the storage has no space for a file; deleting obsolete files can then free some.
+pub(crate) fn is_full(error: &Error) -> bool {
+    error.code() == "storage.full"
+}
+
 /// Returns ranges of a file whose content is in memory.
 pub(crate) fn slices(bytes: &Bytes, ranges: &[Range<u64>], path: &str) -> Result<Vec<Bytes>> {
     let slice = |range: &Range<u64>| {

@@ -42,7 +42,7 @@ pub(crate) use background::{BackgroundWork, in_background};
 pub use cached::CachedStorage;
 pub(crate) use clock::now;
 use confined::Confinement;
-pub(crate) use failures::{check_complete, check_size, slices};
+pub(crate) use failures::{check_complete, check_size, is_full, slices};
 pub use file_bytes::{FileBytes, Meter};
 pub use file_cache::FileCache;
 pub use local::LocalStorage;
@@ -62,6 +62,9 @@ pub use vended::{Access, Credentials, VendedStorage, Vending};
 /// Ranges of a file with fewer bytes between them are fetched together: a request costs more than these
 /// bytes.
 const MAX_GAP_BYTES: u64 = 1 << 20;
+
+/// The maximum number of files that are deleted in one call of the storage.
+const DELETE_BATCH: usize = 500;
 
 /// A file in a listing.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -292,6 +295,15 @@ pub fn open_location(
         }
         _ => Arc::new(CachedStorage::new(location, options)?),
     })
+}
+
+/// Deletes files in this order and stops at the first that cannot be deleted.
+pub(crate) fn delete_all(storage: &dyn Storage, paths: &[&str]) -> Result<()> {
+    for chunk in paths.chunks(DELETE_BATCH) {
+        interrupt::check()?;
+        storage.delete(chunk).into_iter().collect::<Result<()>>()?;
+    }
+    Ok(())
 }
 
 /// Returns `true` if a path is below a directory; every path is below the root, whose name is empty.

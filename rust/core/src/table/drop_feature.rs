@@ -21,8 +21,8 @@ use crate::definition::drop_feature::{
     clustering_by_logical_names, without_column_mapping, without_type_changes,
 };
 use crate::derived::checkpoint::has_checkpoint;
+use crate::derived::traces::{PROTECTED, PROTECTION, has_type_changes};
 use crate::error::{Error, Result};
-use crate::maintenance::traces::{PROTECTED, PROTECTION, has_type_changes};
 use crate::snapshot::Snapshot;
 use crate::spec::Metadata;
 use crate::spec::features::{CATALOG_MANAGED, find_feature};

@@ -8,13 +8,13 @@
 //! Protocol: "Table Features", "Checkpoint Protection"; steps as in delta-spark.
 
 use super::{At, Table};
+use crate::derived::cleanup::truncate_log;
+use crate::derived::traces::{PROTECTION, Traces};
 use crate::error::{Error, Result};
 use crate::log::history::render;
-use crate::maintenance::MINUTE;
-use crate::maintenance::cleanup::truncate_log;
-use crate::maintenance::traces::{PROTECTION, Traces};
 use crate::snapshot::Snapshot;
 use crate::spec::features::find_feature;
+use crate::spec::interval::MILLIS_PER_MINUTE;
 use crate::storage::now;
 use crate::transaction::{Commit, CommitDescription, Transaction, TransactionOptions};
 
@@ -96,8 +96,8 @@ impl Table {
 fn in_history(name: &str, snapshot: &Snapshot, traces: &Traces, obstacles: &[String]) -> Error {
     let retention = snapshot.properties().truncated_history_retention;
     let earliest = traces.barrier.map(|(_, time)| {
-        let minute = time.saturating_add(MINUTE - 1);
-        (minute - minute.rem_euclid(MINUTE)).saturating_add(retention)
+        let minute = time.saturating_add(MILLIS_PER_MINUTE - 1);
+        (minute - minute.rem_euclid(MILLIS_PER_MINUTE)).saturating_add(retention)
     });
     let remedy = match earliest {
         Some(earliest) if earliest > now() => format!(
@@ -126,9 +126,9 @@ fn in_history(name: &str, snapshot: &Snapshot, traces: &Traces, obstacles: &[Str
 }
 
 fn duration(milliseconds: i64) -> String {
-    const HOUR: i64 = 60 * MINUTE;
+    const HOUR: i64 = 60 * MILLIS_PER_MINUTE;
     if milliseconds >= 2 * HOUR && milliseconds % HOUR == 0 {
         return format!("{} hours", milliseconds / HOUR);
     }
-    format!("{} minutes", milliseconds / MINUTE)
+    format!("{} minutes", milliseconds / MILLIS_PER_MINUTE)
 }

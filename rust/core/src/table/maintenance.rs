@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::{At, Table};
+use crate::derived::cleanup::{LogCleanup, cleanup_log};
 use crate::error::Result;
+use crate::log::clock::storage_time;
 use crate::maintenance::advice::{LogAdvice, advise};
-use crate::maintenance::cleanup::{LogCleanup, cleanup_log};
 use crate::maintenance::restore::{self, Restored};
 use crate::maintenance::vacuum::{self, Vacuum, VacuumOptions};
 use crate::maintenance::verify::{Verification, verify};
-use crate::maintenance::{self, is_full};
 use crate::snapshot::Snapshot;
-use crate::storage::now;
+use crate::storage::{is_full, now};
 use crate::transaction::{CommitDescription, Transaction, TransactionOptions, metric_strings};
 
 impl Table {
@@ -110,7 +110,7 @@ impl Table {
         if dry_run {
             return Ok(now());
         }
-        maintenance::now(&*self.source.storage)
+        storage_time(&*self.source.storage)
     }
 
     /// Commits a version with a description only.

@@ -5,10 +5,9 @@ use std::sync::Arc;
 use super::{RowSource, Table};
 use crate::error::{Error, Result};
 use crate::expr::Predicate;
-use crate::maintenance::delete_all;
 use crate::spec::schema::StructType;
 use crate::spec::{Metadata, Protocol};
-use crate::storage::{FileMeta, is_below, pool};
+use crate::storage::{FileMeta, delete_all, is_below, pool};
 use crate::write::{
     AddFile, FooterStatistics, InputConverter, Layout, Purpose, RowWriter, WriteOptions,
     WrittenFiles, each_step, encoded,

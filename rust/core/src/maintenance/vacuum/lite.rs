@@ -16,10 +16,9 @@ use crate::codec::file_actions::FileField;
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::segment::file_timestamps;
 use crate::log::{LogListing, TailFile};
-use crate::maintenance::is_full;
 use crate::replay::{Source, decode_tail};
 use crate::snapshot::Snapshot;
-use crate::storage::{FileMeta, Storage, pool};
+use crate::storage::{FileMeta, Storage, is_full, pool};
 
 const INFO: &str = "_delta_log/_last_vacuum_info";
 /// The maximum size of this file in bytes; it contains one number.

@@ -12,7 +12,6 @@ use arrow_array::{RecordBatch, StringArray};
 use percent_encoding::percent_decode_str;
 use serde::Serialize;
 
-use super::delete_all;
 use crate::codec::columns::TypedColumns;
 use crate::codec::deletion_vector::{Descriptors, VectorLocation, vector_location};
 use crate::codec::file_actions::FileField;
@@ -21,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::log::catalog::Permission;
 use crate::replay::Source;
 use crate::snapshot::Snapshot;
-use crate::storage::{FileMeta, in_background};
+use crate::storage::{FileMeta, delete_all, in_background};
 
 mod lite;
 

@@ -13,12 +13,12 @@ use crate::codec::checkpoint::FileAction;
 use crate::codec::commit::ActionSelection;
 use crate::codec::file_actions::{ADD_FIELDS, FileField, REMOVE_FIELDS};
 use crate::codec::file_columns::FileColumns;
+use crate::derived::cleanup::referenced_sidecars;
 use crate::error::{Error, Result};
 use crate::log::CheckpointInstance;
 use crate::log::listing::CompactedFile;
 use crate::log::path::SIDECAR_DIRECTORY;
 use crate::log::{LogListing, TailFile};
-use crate::maintenance::cleanup::referenced_sidecars;
 use crate::maintenance::vacuum::collect_referenced;
 use crate::replay::{
     BatchSizes, Checkpoint, KeySet, KeyedRows, LogState, Reconciler, Selection, Source, decode_tail,

@@ -6,6 +6,8 @@ use crate::log::path::commit_path;
 use crate::replay::Source;
 use crate::snapshot::Snapshot;
 use crate::snapshot::load::load;
+use crate::spec::interval::MILLIS_PER_DAY;
+use crate::storage::now;
 
 const PROTOCOL: &str = r#"{"protocol":{"minReaderVersion":1,"minWriterVersion":2}}"#;
 pub(crate) const SCHEMA: &str = r#"{\"type\":\"struct\",\"fields\":[{\"name\":\"id\",\"type\":\"long\",\"nullable\":true,\"metadata\":{}}]}"#;
@@ -88,4 +90,9 @@ pub(crate) fn remove(path: &str, time: i64) -> String {
     format!(
         r#"{{"remove":{{"path":"{path}","deletionTimestamp":{time},"dataChange":true,"extendedFileMetadata":true,"partitionValues":{{}},"size":1}}}}"#
     )
+}
+
+/// Returns the time in this many days.
+pub(crate) fn in_days(days: i64) -> i64 {
+    now() + days * MILLIS_PER_DAY
 }

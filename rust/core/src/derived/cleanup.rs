@@ -13,20 +13,20 @@ use std::collections::HashSet;
 use serde::Serialize;
 
 use super::traces::{PROTECTION, protected_before};
-use super::{MINUTE, delete_all};
 use crate::codec::file_actions::FileField;
 use crate::codec::file_columns::FileColumns;
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::CheckpointInstance;
 use crate::log::LogListing;
 use crate::log::catalog::Permission;
+use crate::log::clock::storage_time;
 use crate::log::path::{self, LOG_DIRECTORY, LogFileKind, SIDECAR_DIRECTORY, STAGED_DIRECTORY};
 use crate::log::segment::file_timestamps;
 use crate::replay::{Checkpoint, Source};
 use crate::snapshot::Snapshot;
 use crate::snapshot::load::load;
-use crate::spec::interval::MILLIS_PER_DAY;
-use crate::storage::{FileMeta, now};
+use crate::spec::interval::{MILLIS_PER_DAY, MILLIS_PER_MINUTE};
+use crate::storage::{FileMeta, delete_all, now};
 
 /// The files that log cleanup deletes, or would delete.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -87,7 +87,7 @@ pub fn truncate_log(source: &Source, snapshot: &Snapshot, now: i64) -> Result<Lo
     snapshot.protocol().check_writable()?;
     source.check_allowed(Permission::CleanupLog)?;
     let retained = now.saturating_sub(snapshot.properties().truncated_history_retention);
-    let report = plan(source, snapshot, now, floor(retained, MINUTE))?;
+    let report = plan(source, snapshot, now, floor(retained, MILLIS_PER_MINUTE))?;
     delete(source, &report)?;
     Ok(report)
 }
@@ -114,7 +114,7 @@ pub fn cleanup_expired(source: &Source, snapshot: &Snapshot) -> Result<()> {
     if listing.earliest().is_none_or(|first| first >= kept.version) {
         return Ok(());
     }
-    let now = super::now(&*source.storage)?;
+    let now = storage_time(&*source.storage)?;
     cleanup_log(source, snapshot, now, false).map(drop)
 }
 
@@ -327,7 +327,7 @@ fn may_truncate(
 }
 
 /// Returns the storage paths of all sidecars referenced by these checkpoints.
-pub(super) fn referenced_sidecars<'a>(
+pub(crate) fn referenced_sidecars<'a>(
     source: &Source,
     checkpoints: impl Iterator<Item = &'a CheckpointInstance>,
 ) -> Result<HashSet<String>> {
@@ -341,3 +341,6 @@ pub(super) fn referenced_sidecars<'a>(
     }
     Ok(referenced)
 }
+
+#[cfg(test)]
+mod tests;

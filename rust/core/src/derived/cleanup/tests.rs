@@ -3,7 +3,7 @@
 use super::*;
 use crate::derived::checkpoint::{CheckpointLayout, write_checkpoint};
 use crate::log::path::commit_path;
-use crate::maintenance::cleanup::cleanup_log;
+use crate::snapshot::tests::written_log::{WrittenLog, add, in_days};
 
 /// Versions 0 to 3, each except the first with one more file.
 fn log() -> WrittenLog {
