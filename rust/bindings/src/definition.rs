@@ -7,7 +7,7 @@ use deltareplay_core::definition::replace;
 use deltareplay_core::error::Error;
 use deltareplay_core::spec::property_rules;
 use deltareplay_core::spec::schema::{PrimitiveType, StructType};
-use deltareplay_core::table::{TableDefinition, merged_metadata};
+use deltareplay_core::statements::{TableDefinition, merged_metadata};
 use deltareplay_core::write::{Widening, with_high_water_marks};
 use pyo3::prelude::*;
 

@@ -15,7 +15,7 @@ pub mod changes;
 pub mod write;
 pub mod definition;
 pub mod transaction;
-pub mod statements;
 pub mod derived;
 pub mod maintenance;
 pub mod table;
+pub mod statements;

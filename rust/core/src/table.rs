@@ -15,31 +15,17 @@ use crate::replay::Source;
 use crate::snapshot::load::load_ahead;
 use crate::storage::{CachedStorage, in_background};
 
-mod alter;
-mod append;
 mod checkpoint;
 mod clone;
 mod commit;
 mod convert;
-mod create;
-mod delete;
-mod drop_feature;
-mod drop_history;
 mod maintenance;
-mod merge;
 mod optimize;
-mod overwrite;
-mod stage_rows;
-mod update;
-mod write;
+mod rows;
 
-pub use alter::Alteration;
 pub use clone::{CloneOptions, Cloning};
 pub use commit::Committed;
-pub use create::{CreateMode, TableDefinition};
-pub use overwrite::Replaced;
-pub use stage_rows::StagedRows;
-pub use write::{RowSource, RowsOptions, RowsWritten, SchemaMode, merged_metadata};
+pub use rows::{RowSource, RowsOptions, RowsWritten, SchemaMode};
 
 pub use crate::log::actions::ActionBatches;
 pub use crate::snapshot::Snapshot;
@@ -106,8 +92,16 @@ impl Table {
         &self.source
     }
 
+    /// Returns this table for a call that reads files more than once, as [`Source::with_file_cache`].
+    pub(crate) fn with_file_cache(&self) -> Self {
+        Self {
+            source: self.source.with_file_cache(),
+            ..self.clone()
+        }
+    }
+
     /// Adds the table's URI to an error about a missing table.
-    fn with_uri(&self, error: Error) -> Error {
+    pub(crate) fn with_uri(&self, error: Error) -> Error {
         if error.kind() == ErrorKind::TableNotFound {
             error.at_path(self.uri())
         } else {
@@ -268,6 +262,3 @@ impl Table {
             .map_err(|error| self.with_uri(error))
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -31,10 +31,10 @@ const ORDER: [&str; 17] = [
     "write",
     "definition",
     "transaction",
-    "statements",
     "derived",
     "maintenance",
     "table",
+    "statements",
 ];
 
 #[test]

@@ -4,7 +4,7 @@ use deltareplay_core::definition::column_changes::ColumnChange;
 use deltareplay_core::definition::columns::{NewColumn, Position};
 use deltareplay_core::error::{Error, Result};
 use deltareplay_core::spec::schema::StructType;
-use deltareplay_core::table::Alteration;
+use deltareplay_core::statements::Alteration;
 
 /// A change of a column, as kind and value: `type` with a schema of one column; `comment` or `default` with a
 /// text, or None to remove it; `length` with a type such as `varchar(3)`, or None for no limit; `drop not

@@ -10,10 +10,10 @@ use deltareplay_core::error::{Error, Result};
 use deltareplay_core::scan::Bitmaps;
 use deltareplay_core::spec::schema::StructType;
 use deltareplay_core::spec::variant_name::variant_named;
-use deltareplay_core::statements::MergeDefinition;
-use deltareplay_core::table::{
-    self, Alteration, CreateMode, Replaced, TableDefinition, TableOptions,
+use deltareplay_core::statements::{
+    Alteration, CreateMode, MergeDefinition, Replaced, TableDefinition,
 };
+use deltareplay_core::table::{self, TableOptions};
 use deltareplay_core::transaction::{CommitDescription, IsolationLevel, TransactionOptions};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

@@ -54,7 +54,7 @@ struct ChangedFile {
 
 /// Changes rows of one snapshot.
 #[derive(Debug)]
-pub struct Changer {
+pub(super) struct Changer {
     pub(crate) source: Source,
     snapshot: Snapshot,
     options: WriteOptions,
@@ -88,7 +88,7 @@ impl Changer {
     /// # Errors
     ///
     /// As [`DataWriter::new`].
-    pub fn new(
+    pub(super) fn new(
         source: &Source,
         snapshot: &Snapshot,
         metadata: &Metadata,
@@ -134,7 +134,7 @@ impl Changer {
     /// # Errors
     ///
     /// The errors of the log.
-    pub fn candidates(&self, filter: Option<Arc<FileFilter>>) -> Result<Vec<AddFile>> {
+    pub(super) fn candidates(&self, filter: Option<Arc<FileFilter>>) -> Result<Vec<AddFile>> {
         let mut files = Vec::new();
         let (all, filter) = (FileColumns::all(), filter.as_ref());
         for rows in self.snapshot.file_batches(&self.source, all, filter)? {
@@ -148,7 +148,7 @@ impl Changer {
     /// # Errors
     ///
     /// The errors of the log.
-    pub fn candidate_paths(&self, filter: Arc<FileFilter>) -> Result<HashSet<String>> {
+    pub(super) fn candidate_paths(&self, filter: Arc<FileFilter>) -> Result<HashSet<String>> {
         let mut paths = HashSet::new();
         let columns = FileColumns::fields_only(&[FileField::Path]);
         for rows in self
@@ -163,19 +163,19 @@ impl Changer {
     }
 
     /// Removes a file with all of its rows.
-    pub fn remove_file(&mut self, file: AddFile) {
+    pub(super) fn remove_file(&mut self, file: AddFile) {
         self.unread.push(file);
     }
 
     /// Returns `true` if a row was written to a change data file: the commit's change data files must then have
     /// all changes.
-    pub fn has_change_rows(&self) -> bool {
+    pub(super) fn has_change_rows(&self) -> bool {
         self.change_rows > 0
     }
 
     /// Writes no change data files if deletion vectors will mark the rows deleted from these files: readers of
     /// changes derive the deleted rows from the vectors, but not from copies of the other rows.
-    pub fn leave_deletes_to_vectors(&mut self, files: &[AddFile]) {
+    pub(super) fn leave_deletes_to_vectors(&mut self, files: &[AddFile]) {
         if files.iter().all(|file| self.gets_vector(file)) {
             self.changes = None;
         }
@@ -191,7 +191,7 @@ impl Changer {
     /// # Errors
     ///
     /// The errors of the data files, of the planner and of storage.
-    pub fn change(
+    pub(super) fn change(
         &mut self,
         files: Vec<AddFile>,
         filter: Option<&BoundPredicate>,
@@ -367,7 +367,7 @@ impl Changer {
     /// # Errors
     ///
     /// As [`RowWriter::write`].
-    pub fn write(
+    pub(super) fn write(
         &mut self,
         rows: &RecordBatch,
         ids: Option<ArrayRef>,
@@ -382,7 +382,7 @@ impl Changer {
     /// # Errors
     ///
     /// As [`RowWriter::write`].
-    pub fn write_changes(&mut self, change_type: &str, rows: &RecordBatch) -> Result<()> {
+    pub(super) fn write_changes(&mut self, change_type: &str, rows: &RecordBatch) -> Result<()> {
         let Some(changes) = &mut self.changes else {
             return Ok(());
         };
@@ -435,7 +435,7 @@ impl Changer {
     /// # Errors
     ///
     /// The errors of the data files; as [`RowWriter::finish`].
-    pub fn flush(&mut self) -> Result<()> {
+    pub(super) fn flush(&mut self) -> Result<()> {
         self.copy()?;
         if let Some(changes) = &mut self.changes {
             changes.finish(&mut self.written)?;
@@ -444,7 +444,7 @@ impl Changer {
     }
 
     /// Returns `true` if nothing was changed.
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.unread.is_empty()
             && self.removed.is_empty()
             && self.vectors.is_empty()
@@ -456,7 +456,7 @@ impl Changer {
     /// # Errors
     ///
     /// As [`Changer::change`], [`Changer::flush`] and [`AddFile::with_vector`].
-    pub fn stage(self, transaction: &mut Transaction) -> Result<(WrittenFiles, Counts)> {
+    pub(super) fn stage(self, transaction: &mut Transaction) -> Result<(WrittenFiles, Counts)> {
         self.stage_with(transaction, true)
     }
 

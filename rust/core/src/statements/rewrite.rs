@@ -11,7 +11,7 @@ use crate::write::{AddFile, WrittenFiles};
 
 /// Rewrites files of one snapshot.
 #[derive(Debug)]
-pub struct Rewrite {
+pub(super) struct Rewrite {
     changer: Changer,
 }
 
@@ -21,7 +21,7 @@ impl Rewrite {
     /// # Errors
     ///
     /// As [`table_layout`](crate::write::table_layout).
-    pub fn new(mut changer: Changer) -> Result<Self> {
+    pub(super) fn new(mut changer: Changer) -> Result<Self> {
         changer.read_with_old_metadata()?;
         Ok(Self { changer })
     }
@@ -31,7 +31,7 @@ impl Rewrite {
     /// # Errors
     ///
     /// The errors of the data file.
-    pub fn has_other_types(&self, file: &AddFile) -> Result<bool> {
+    pub(super) fn has_other_types(&self, file: &AddFile) -> Result<bool> {
         let plan = ReadPlan::new(self.changer.table.clone(), None, Extras::default())?;
         let open = open_with_deleted_rows(&plan, &self.changer.source, &file.scan_file())?;
         Ok(open.has_other_types())
@@ -42,12 +42,12 @@ impl Rewrite {
     /// # Errors
     ///
     /// The errors of the data file and its vector; storage.
-    pub fn file(&mut self, file: AddFile) -> Result<()> {
+    pub(super) fn file(&mut self, file: AddFile) -> Result<()> {
         self.changer.rewrite(file, OWN_VECTOR)
     }
 
     /// Returns `true` if no file is rewritten.
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.changer.is_empty()
     }
 
@@ -56,7 +56,7 @@ impl Rewrite {
     /// # Errors
     ///
     /// As [`Changer::stage`].
-    pub fn stage(self, transaction: &mut Transaction) -> Result<(WrittenFiles, Counts)> {
+    pub(super) fn stage(self, transaction: &mut Transaction) -> Result<(WrittenFiles, Counts)> {
         let (mut written, counts) = self.changer.stage_with(transaction, false)?;
         for file in &mut written.adds {
             file.data_change = false;

@@ -6,7 +6,7 @@ use crate::error::Result;
 
 /// The changes to the rows of one batch.
 #[derive(Debug)]
-pub struct RowPlan {
+pub(super) struct RowPlan {
     /// The rows to remove from their file: deleted or updated.
     pub removed: BooleanArray,
     /// The updated rows among them: their positions in the batch, and their new values of the table's
@@ -15,7 +15,7 @@ pub struct RowPlan {
 }
 
 /// Plans the changes to rows of live files.
-pub trait RowPlanner {
+pub(super) trait RowPlanner {
     /// Returns the columns that `plan` needs, in the table's order; `None` if it only deletes rows: then
     /// neither their values nor their row ids are read, except for change data files.
     fn columns(&self) -> Option<Vec<String>>;
@@ -42,7 +42,7 @@ pub trait RowPlanner {
 
 /// Deletes every row that is read.
 #[derive(Debug)]
-pub struct DeleteAll;
+pub(super) struct DeleteAll;
 
 impl RowPlanner for DeleteAll {
     fn columns(&self) -> Option<Vec<String>> {
@@ -59,7 +59,7 @@ impl RowPlanner for DeleteAll {
 
 /// The counts of changed rows and files.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Counts {
+pub(super) struct Counts {
     /// Deleted rows.
     pub deleted: u64,
     /// True if `deleted` is too low: a file without a row count in its statistics was removed unread.

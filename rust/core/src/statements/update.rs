@@ -1,4 +1,4 @@
-//! Sets new values in some columns of rows.
+//! UPDATE: sets new values in some columns of rows.
 
 use std::sync::Arc;
 
@@ -9,17 +9,21 @@ use arrow_array::{
 use arrow_buffer::NullBuffer;
 use arrow_schema::{ArrowError, DataType as ArrowType, Fields, SchemaRef};
 
+use super::change::Changer;
 use super::row_plan::{RowPlan, RowPlanner};
+use super::write::{no_changes, predicate_parameter, row_metrics, set_txn, write_options};
 use crate::error::{Error, Result};
-use crate::expr::{BoundFormula, Formula, closest_columns};
+use crate::expr::{BoundFormula, Formula, Predicate, closest_columns};
 use crate::spec::arrow::field_index;
 use crate::spec::column_path::{column_path_text, named_path};
 use crate::spec::json::clipped;
 use crate::spec::schema::{DataType, StructField, StructType};
 use crate::spec::{Metadata, Protocol};
-use crate::write::InputConverter;
+use crate::table::{At, RowsOptions, RowsWritten, Table};
+use crate::transaction::metric_strings;
 use crate::write::coerce::{check, coerce, null_inside};
 use crate::write::columns::{columns_mismatch, nullable};
+use crate::write::{InputConverter, WrittenFiles};
 
 /// Columns or fields of structs, each with the expression of its new value.
 pub type Assignments = [(String, String)];
@@ -268,7 +272,7 @@ fn overlaid(old: &ArrayRef, new: &ArrayRef, target: &DataType, name: &str) -> Re
 
 /// Sets columns in all rows.
 #[derive(Debug)]
-pub struct UpdatePlanner {
+pub(super) struct UpdatePlanner {
     setter: Setter,
 }
 
@@ -280,7 +284,7 @@ impl UpdatePlanner {
     /// Invalid argument: `rows.column`, `rows.type`, `rows.missing` for a required field of a struct,
     /// `rows.value` for a constant that does not fit, `rows.identity`, those of formulas. Unsupported:
     /// `rows.expression`, `rows.unsupported`.
-    pub fn new(metadata: &Metadata, protocol: &Protocol, set: &Assignments) -> Result<Self> {
+    pub(super) fn new(metadata: &Metadata, protocol: &Protocol, set: &Assignments) -> Result<Self> {
         let schema = StructType::parse(&metadata.schema_string)?;
         let scope = nullable(&schema);
         Ok(Self {
@@ -308,5 +312,57 @@ impl RowPlanner for UpdatePlanner {
                 self.setter.set(rows, rows)?,
             )),
         })
+    }
+}
+
+impl Table {
+    /// Sets columns of the rows that satisfy a condition, or of all.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: a row that breaks a rule of the table; as [`Table::snapshot`], [`Predicate::bind`],
+    /// [`UpdatePlanner::new`], [`Changer::change`] and [`Table::commit`].
+    pub fn update_rows(
+        &self,
+        condition: Option<&Predicate>,
+        set: &Assignments,
+        options: RowsOptions,
+    ) -> Result<RowsWritten> {
+        if set.is_empty() {
+            let message = "an update needs a column to set";
+            return Err(Error::invalid("rows.column", message));
+        }
+        let snapshot = self.snapshot(At::Latest, None)?;
+        let parameters = predicate_parameter(condition);
+        let mut transaction = self.begin(&snapshot, "UPDATE", parameters, &options)?;
+        if set_txn(&mut transaction, &options)? {
+            return self.commit_written(transaction, WrittenFiles::new(self.source()));
+        }
+        let (metadata, protocol) = transaction.effective()?;
+        let write = write_options(&options);
+        let mut changer = Changer::new(self.source(), &snapshot, metadata, protocol, write, true)?;
+        let mut planner = UpdatePlanner::new(metadata, protocol, set)?;
+        transaction.read(condition)?;
+        let bound = condition
+            .map(|condition| condition.bind(snapshot.schema()))
+            .transpose()?;
+        let filter = condition
+            .map(|condition| snapshot.filter_of(condition))
+            .transpose()?;
+        let files = changer.candidates(filter)?;
+        changer.change(files, bound.as_ref(), &mut planner)?;
+        if changer.is_empty() && options.txn.is_none() {
+            return Ok(no_changes(["numUpdatedRows"]));
+        }
+        let (written, counts) = changer.stage(&mut transaction)?;
+        let mut metrics = row_metrics(&written, &counts);
+        metrics.remove("numDeletedRows");
+        metrics.extend(metric_strings([
+            ("numUpdatedRows", counts.updated),
+            ("numRemovedFiles", counts.removed_files),
+            ("numRemovedBytes", counts.removed_bytes),
+        ]));
+        transaction.description().metrics = metrics;
+        self.commit_written(transaction, written)
     }
 }

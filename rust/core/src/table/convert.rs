@@ -26,10 +26,7 @@ impl Table {
         let files = conversion.files(&self.source)?;
         conversion.check_partitions(&files)?;
         // footers are read for the schema, and again for statistics, which depend on it
-        let table = Self {
-            source: self.source.with_file_cache(),
-            ..self.clone()
-        };
+        let table = self.with_file_cache();
         let schema = Conversion::schema_of(&table.source, &files)?;
         let definition = conversion.definition(schema)?;
         let adds = table.converted_files(conversion, &definition, &files)?;

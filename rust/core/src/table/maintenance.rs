@@ -106,7 +106,7 @@ impl Table {
     }
 
     /// Returns the time: of this machine if nothing is deleted; otherwise at most that of the storage.
-    pub(super) fn now(&self, dry_run: bool) -> Result<i64> {
+    pub(crate) fn now(&self, dry_run: bool) -> Result<i64> {
         if dry_run {
             return Ok(now());
         }

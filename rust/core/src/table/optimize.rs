@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::write::{RowsOptions, RowsWritten};
+use super::rows::{RowsOptions, RowsWritten};
 use super::{At, Table};
 use crate::error::Result;
 use crate::log::catalog::Permission;
@@ -30,10 +30,7 @@ impl Table {
     /// As [`Table::snapshot`], [`Table::optimize_plan`], [`pack`] and [`Table::commit`].
     pub fn optimize(&self, request: &Request, options: RowsOptions) -> Result<RowsWritten> {
         // footers and samples are read before the rows
-        let table = Self {
-            source: self.source.with_file_cache(),
-            ..self.clone()
-        };
+        let table = self.with_file_cache();
         let snapshot = self.snapshot(At::Latest, None)?;
         let plan = table.optimize_plan(&snapshot, request)?;
         let written = table.rewrite_bins(&plan, options.transaction.durable)?;
@@ -152,7 +149,7 @@ impl Table {
     }
 
     /// Compacts the small files of the partitions to which a write added files, if there are enough.
-    pub(super) fn compact_after(
+    pub(crate) fn compact_after(
         &self,
         version: u64,
         added: &[AddFile],

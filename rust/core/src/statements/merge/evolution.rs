@@ -10,7 +10,7 @@ use crate::spec::schema::{DataType, StructType, same_name};
 
 /// Columns of a source to add to the table.
 #[derive(Debug)]
-pub struct NewColumns {
+pub(super) struct NewColumns {
     /// Columns, and fields of structs, that are added if the table lacks them.
     pub columns: StructType,
     /// Columns to whose types those of the table may be widened.
@@ -24,7 +24,7 @@ pub struct NewColumns {
 /// # Errors
 ///
 /// As [`StructType::from_arrow`].
-pub fn new_columns_of(
+pub(super) fn new_columns_of(
     table: &StructType,
     definition: &MergeDefinition,
     source: &Schema,

@@ -17,7 +17,7 @@ use crate::write::columns::batch;
 
 /// A clause that inserts, bound to the columns of the source.
 #[derive(Debug)]
-pub struct InsertClause {
+pub(crate) struct InsertClause {
     condition: Option<BoundFormula>,
     columns: Columns,
     schema: SchemaRef,
@@ -67,7 +67,7 @@ impl InsertClause {
     }
 
     /// Returns the schema of the rows that it inserts, before their conversion to the table's columns.
-    pub fn schema(&self) -> &SchemaRef {
+    pub(crate) fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
@@ -105,7 +105,7 @@ impl InsertClause {
 
 /// Source rows that match no target row and are not inserted yet.
 #[derive(Debug)]
-pub struct UnmatchedRows {
+pub(crate) struct UnmatchedRows {
     source: SourceRows,
     scope: Scope,
     /// Marks the source rows that must not be inserted.
@@ -126,7 +126,7 @@ impl UnmatchedRows {
     /// # Errors
     ///
     /// The errors of formulas and of `write`.
-    pub fn insert(
+    pub(crate) fn insert(
         &mut self,
         clause: &InsertClause,
         write: &mut dyn FnMut(&RecordBatch) -> Result<()>,

@@ -10,7 +10,7 @@ use crate::error::Result;
 
 /// The minimum and the maximum key of the source for a plain column of the table.
 #[derive(Debug)]
-pub struct KeyRange {
+pub(crate) struct KeyRange {
     column: String,
     /// The bounds, arrays of at most one value each; `None` if null is a key, too.
     bounds: Option<[ArrayRef; 2]>,
@@ -53,12 +53,12 @@ impl KeyRange {
     }
 
     /// Returns the column of the table.
-    pub fn column(&self) -> &str {
+    pub(crate) fn column(&self) -> &str {
         &self.column
     }
 
     /// Returns the bounds, of one value each, if they are known and of this type.
-    pub fn bounds(&self, data_type: &DataType) -> Option<&[ArrayRef; 2]> {
+    pub(crate) fn bounds(&self, data_type: &DataType) -> Option<&[ArrayRef; 2]> {
         let bounds = self.bounds.as_ref()?;
         let of_type = |bound: &ArrayRef| bound.data_type() == data_type && bound.len() == 1;
         bounds.iter().all(of_type).then_some(bounds)

@@ -12,6 +12,7 @@ use arrow_select::take::take_record_batch;
 mod bound_clause;
 mod clauses;
 mod evolution;
+mod execution;
 mod inserts;
 mod join;
 mod key_range;
@@ -23,13 +24,11 @@ mod unused;
 use bound_clause::{BoundClause, BoundThen, MergedRows};
 pub use clauses::{Clause, MergeDefinition, Then, When};
 use evolution::all_columns;
-pub use evolution::{NewColumns, new_columns_of};
-pub use inserts::{InsertClause, UnmatchedRows};
+use inserts::{InsertClause, UnmatchedRows};
 use join::Join;
-pub use key_range::KeyRange;
+use key_range::KeyRange;
 use scope::{Scope, VisibleSide, null_rows};
-pub use source::SourceRows;
-pub use unused::without_unused;
+use source::SourceRows;
 
 use super::row_plan::{RowPlan, RowPlanner};
 use super::update::Setter;
@@ -42,7 +41,7 @@ use crate::write::{InputConverter, STEP_BYTES, row_display};
 
 /// A merge of source rows into target rows.
 #[derive(Debug)]
-pub struct Merge {
+pub(super) struct Merge {
     source: SourceRows,
     join: Join,
     scope: Scope,
@@ -70,7 +69,7 @@ impl Merge {
     ///
     /// Invalid argument: `rows.merge` for clauses that do not fit; those of formulas. For updates, as
     /// [`crate::statements::UpdatePlanner::new`].
-    pub fn new(
+    pub(super) fn new(
         metadata: &Metadata,
         protocol: &Protocol,
         definition: &MergeDefinition,
@@ -197,18 +196,18 @@ impl Merge {
     }
 
     /// Returns the number of source rows.
-    pub fn source_rows(&self) -> u64 {
+    pub(super) fn source_rows(&self) -> u64 {
         self.source.num_rows().into()
     }
 
     /// Returns `true` if the merge affects only target rows that match a source row: others need not be read.
-    pub fn needs_pairs(&self) -> bool {
+    pub(super) fn needs_pairs(&self) -> bool {
         self.unmatched.is_empty()
     }
 
     /// Returns the minimum and the maximum source key for each plain column of the table whose literals
     /// have the same order.
-    pub fn key_ranges(&self) -> &[KeyRange] {
+    pub(super) fn key_ranges(&self) -> &[KeyRange] {
         &self.join.key_ranges
     }
 
@@ -217,7 +216,7 @@ impl Merge {
     /// # Errors
     ///
     /// As [`InputConverter::new`].
-    pub fn check_inserts(&self, metadata: &Metadata, protocol: &Protocol) -> Result<()> {
+    pub(super) fn check_inserts(&self, metadata: &Metadata, protocol: &Protocol) -> Result<()> {
         for clause in &self.inserts {
             InputConverter::new(metadata, protocol, clause.schema())?;
         }
@@ -225,7 +224,7 @@ impl Merge {
     }
 
     /// Returns the clauses that insert and the rows for them, once all target rows were read.
-    pub fn into_inserts(self) -> (Vec<InsertClause>, UnmatchedRows) {
+    pub(super) fn into_inserts(self) -> (Vec<InsertClause>, UnmatchedRows) {
         let rows = UnmatchedRows::new(self.source, self.source_scope, self.used);
         (self.inserts, rows)
     }

@@ -31,7 +31,7 @@ const BATCH_PART: usize = 16;
 
 /// The rows of a source, with indexes across all batches.
 #[derive(Debug)]
-pub struct SourceRows {
+pub(crate) struct SourceRows {
     schema: SchemaRef,
     /// At least one batch.
     batches: Vec<RecordBatch>,
@@ -49,7 +49,7 @@ impl SourceRows {
     ///
     /// As [`StructType::from_arrow`] and [`each_step`]; Invalid argument: `rows.merge` for too many rows,
     /// `rows.value`. Storage.
-    pub fn read(rows: Box<dyn RecordBatchReader + Send>, max_bytes: usize) -> Result<Self> {
+    pub(crate) fn read(rows: Box<dyn RecordBatchReader + Send>, max_bytes: usize) -> Result<Self> {
         let schema = StructType::from_arrow(&rows.schema())?;
         let mut source = Collector::new(nullable(&schema), max_bytes);
         each_step(rows, &mut |step| {

@@ -15,7 +15,7 @@ use crate::write::columns::columns_mismatch;
 /// # Errors
 ///
 /// Invalid argument: `rows.type`.
-pub fn without_unused(
+pub(super) fn without_unused(
     rows: Box<dyn RecordBatchReader + Send>,
     definition: &MergeDefinition,
     table: &StructType,

@@ -7,7 +7,6 @@
 //!
 //! Protocol: "Table Features", "Checkpoint Protection"; steps as in delta-spark.
 
-use super::{At, Table};
 use crate::derived::cleanup::truncate_log;
 use crate::derived::traces::{PROTECTION, Traces};
 use crate::error::{Error, Result};
@@ -16,6 +15,7 @@ use crate::snapshot::Snapshot;
 use crate::spec::features::find_feature;
 use crate::spec::interval::MILLIS_PER_MINUTE;
 use crate::storage::now;
+use crate::table::{At, Table};
 use crate::transaction::{Commit, CommitDescription, Transaction, TransactionOptions};
 
 impl Table {
@@ -44,14 +44,14 @@ impl Table {
         self.remove_traces(name, options)?;
         self.remove_type_changes(name, options)?;
         let mut snapshot = self.snapshot(At::Latest, None)?;
-        let mut traces = Traces::of(&self.source, name, &snapshot)?;
+        let mut traces = Traces::of(self.source(), name, &snapshot)?;
         if !traces.none {
             if traces.barrier.is_none() {
                 self.write_barrier(&snapshot, &traces, options)?;
                 snapshot = self.snapshot(At::Latest, None)?;
             }
-            let cleaned = truncate_log(&self.source, &snapshot, self.now(false)?)?;
-            traces = Traces::of(&self.source, name, &snapshot)?;
+            let cleaned = truncate_log(self.source(), &snapshot, self.now(false)?)?;
+            traces = Traces::of(self.source(), name, &snapshot)?;
             if !traces.none {
                 return Err(in_history(name, &snapshot, &traces, &cleaned.notes));
             }
@@ -85,7 +85,7 @@ impl Table {
         }
         let description = CommitDescription::new("UPDATE SCHEMA", []);
         let mut transaction =
-            Transaction::begin(&self.source, &snapshot, description, options.clone())?;
+            Transaction::begin(self.source(), &snapshot, description, options.clone())?;
         transaction.read(None)?;
         transaction.set_metadata(metadata)?;
         self.commit(transaction).map(drop)

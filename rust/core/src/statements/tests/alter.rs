@@ -2,7 +2,7 @@ use super::*;
 use crate::definition::column_changes::ColumnChange;
 use crate::definition::columns::{NewColumn, Position};
 use crate::spec::schema::{DataType, PrimitiveType, StructField};
-use crate::table::Alteration;
+use crate::statements::Alteration;
 
 fn alter(table: &Table, change: Alteration) -> Result<Option<u64>, &'static str> {
     let done = table.alter(change, TransactionOptions::default());

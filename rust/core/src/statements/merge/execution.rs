@@ -5,19 +5,23 @@ use std::collections::BTreeMap;
 use arrow_schema::Schema;
 use serde_json::{Value, json};
 
-use super::Table;
-use super::write::{
-    RowSource, RowsOptions, RowsWritten, SchemaMode, merged_metadata, no_changes,
-    overwrites_schema_only, set_high_water_marks, set_txn, write_options,
+use super::super::change::Changer;
+use super::super::row_plan::Counts;
+use super::super::write::{
+    merged_metadata, no_changes, overwrites_schema_only, set_high_water_marks, set_txn,
+    write_options,
 };
+use super::evolution::new_columns_of;
+use super::inserts::{InsertClause, UnmatchedRows};
+use super::key_range::KeyRange;
+use super::source::SourceRows;
+use super::unused::without_unused;
+use super::{Clause, Merge, MergeDefinition, Then, When};
 use crate::error::Result;
 use crate::expr::Predicate;
 use crate::snapshot::Snapshot;
 use crate::spec::schema::StructType;
-use crate::statements::{
-    Changer, Clause, Counts, InsertClause, KeyRange, Merge, MergeDefinition, SourceRows, Then,
-    UnmatchedRows, When, new_columns_of, without_unused,
-};
+use crate::table::{RowSource, RowsOptions, RowsWritten, SchemaMode, Table};
 use crate::transaction::{Transaction, json_text, metric_strings};
 use crate::write::{InputConverter, Widening, WrittenFiles};
 

@@ -7,15 +7,12 @@ use arrow_array::{RecordBatch, RecordBatchIterator};
 use arrow_schema::{ArrowError, SchemaRef};
 use serde_json::json;
 
-use super::write::{
-    RowSource, RowsOptions, RowsWritten, SchemaMode, set_high_water_marks, set_schema, set_txn,
-    write_options,
-};
-use super::{At, Table};
+use super::write::{set_high_water_marks, set_schema, set_txn, write_options};
 use crate::error::Result;
 use crate::snapshot::Snapshot;
 use crate::snapshot::load::cached_snapshot;
 use crate::storage::{in_background, interrupt};
+use crate::table::{At, RowSource, RowsOptions, RowsWritten, SchemaMode, Table};
 use crate::transaction::{Transaction, json_text, metric_strings};
 use crate::write::{InputConverter, Layout, Purpose, RowWriter, WrittenFiles, each_step};
 
@@ -43,7 +40,7 @@ impl Table {
             && options.partition_columns.is_none()
             && options.txn.is_none()
             && options.snapshot.is_none();
-        match cached_snapshot(&self.source).filter(|_| needs_no_snapshot) {
+        match cached_snapshot(self.source()).filter(|_| needs_no_snapshot) {
             Some(known) => self.append_ahead(&known, rows, &options),
             None => {
                 let snapshot = self.snapshot_for(&options)?;
@@ -60,7 +57,7 @@ impl Table {
     ) -> Result<RowsWritten> {
         let mut transaction = self.begin_append(snapshot, options)?;
         if set_txn(&mut transaction, options)? {
-            return self.commit_written(transaction, WrittenFiles::new(&self.source));
+            return self.commit_written(transaction, WrittenFiles::new(self.source()));
         }
         set_schema(&mut transaction, &rows, options, false)?;
         let appended = self.append_rows(&transaction, rows, options)?;
@@ -75,7 +72,7 @@ impl Table {
         mut rows: RowSource,
         options: &RowsOptions,
     ) -> Result<RowsWritten> {
-        let newest = in_background(&self.source.storage, {
+        let newest = in_background(&self.source().storage, {
             let table = self.clone();
             move |_| table.snapshot(At::Latest, None)
         });
@@ -126,7 +123,7 @@ impl Table {
         rows: RowSource,
         options: &RowsOptions,
     ) -> Result<Appended> {
-        let mut written = WrittenFiles::new(&self.source);
+        let mut written = WrittenFiles::new(self.source());
         let (metadata, protocol) = transaction.effective()?;
         let layout = Layout::new(metadata, protocol, Purpose::Data, &[])?;
         layout.check_writable()?;

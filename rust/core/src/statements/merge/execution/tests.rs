@@ -8,8 +8,9 @@ use uuid::Uuid;
 use super::*;
 use crate::scan::{Scan, ScanOptions};
 use crate::spec::Protocol;
-use crate::statements::RowPlanner;
-use crate::table::{At, CreateMode, TableDefinition, TableOptions};
+use crate::statements::row_plan::RowPlanner;
+use crate::statements::{CreateMode, TableDefinition};
+use crate::table::{At, TableOptions};
 use crate::transaction::TransactionOptions;
 use crate::write::row_display;
 

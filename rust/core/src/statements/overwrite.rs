@@ -4,17 +4,15 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::Table;
+use super::change::Changer;
 use super::delete::delete_matching;
-use super::write::{
-    RowSource, RowsOptions, RowsWritten, row_metrics, set_high_water_marks, set_schema, set_txn,
-    write_options,
-};
+use super::row_plan::Counts;
+use super::write::{row_metrics, set_high_water_marks, set_schema, set_txn, write_options};
 use crate::error::{Error, Result};
 use crate::expr::Predicate;
 use crate::snapshot::Snapshot;
 use crate::spec::schema::StructType;
-use crate::statements::{Changer, Counts};
+use crate::table::{RowSource, RowsOptions, RowsWritten, Table};
 use crate::transaction::{Transaction, json_text, metric_strings};
 use crate::write::{InputConverter, Partitions, WrittenFiles, each_step};
 
@@ -54,7 +52,7 @@ impl Table {
         let parameters = parameters(&snapshot, replaced, &options);
         let mut transaction = self.begin(&snapshot, "WRITE", parameters, &options)?;
         if set_txn(&mut transaction, &options)? {
-            return self.commit_written(transaction, WrittenFiles::new(&self.source));
+            return self.commit_written(transaction, WrittenFiles::new(self.source()));
         }
         let replaces_all = matches!(replaced, Replaced::All);
         set_schema(&mut transaction, &rows, &options, replaces_all)?;
@@ -62,7 +60,7 @@ impl Table {
         let change_files = matches!(replaced, Replaced::Where(_));
         let write = write_options(&options);
         let mut changer = Changer::new(
-            &self.source,
+            self.source(),
             &snapshot,
             metadata,
             protocol,

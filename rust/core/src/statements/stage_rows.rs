@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{RowSource, Table};
 use crate::error::{Error, Result};
 use crate::expr::Predicate;
 use crate::spec::schema::StructType;
 use crate::spec::{Metadata, Protocol};
 use crate::storage::{FileMeta, delete_all, is_below, pool};
+use crate::table::{RowSource, Table};
 use crate::write::{
     AddFile, FooterStatistics, InputConverter, Layout, Purpose, RowWriter, WriteOptions,
     WrittenFiles, each_step, encoded,
@@ -49,7 +49,7 @@ impl Table {
             converter
                 .add_replaced_condition(condition, &StructType::parse(&metadata.schema_string)?)?;
         }
-        let mut written = WrittenFiles::new(&self.source);
+        let mut written = WrittenFiles::new(self.source());
         let mut writer = RowWriter::new(Arc::new(layout), write);
         each_step(rows, &mut |step| {
             let rows = converter.convert(&step)?;
@@ -89,9 +89,9 @@ impl Table {
             let name = path.rsplit('/').next().unwrap_or(path);
             !name.starts_with('.') && (!name.starts_with('_') || name.contains('='))
         };
-        let mut files = self.source.storage.list_below(directory, &is_visible)?;
+        let mut files = self.source().storage.list_below(directory, &is_visible)?;
         files.retain(|file| is_visible(&file.path) && file.path.ends_with(".parquet"));
-        let source = self.source.clone();
+        let source = self.source().clone();
         pool::map_concurrently(files, move |file| {
             let stats = statistics.read(&source, &encoded(&file.path), file.size)?;
             Ok((file.clone(), stats))
@@ -104,7 +104,7 @@ impl Table {
     ///
     /// Storage.
     pub fn discard_directory(&self, directory: &str) -> Result<()> {
-        let storage = &*self.source.storage;
+        let storage = &*self.source().storage;
         let files = storage.list_below(directory, &|_| true)?;
         let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
         delete_all(storage, &paths)?;
@@ -122,13 +122,13 @@ impl Table {
     ///
     /// As [`PathResolver::resolve`](crate::storage::PathResolver::resolve). Storage.
     pub fn discard_staged(&self, paths: &[String]) -> Result<()> {
-        let resolver = &self.source.resolver;
+        let resolver = &self.source().resolver;
         let paths = paths
             .iter()
             .map(|path| resolver.resolve("", path))
             .collect::<Result<Vec<_>>>()?;
         let paths: Vec<&str> = paths.iter().map(AsRef::as_ref).collect();
-        delete_all(&*self.source.storage, &paths)
+        delete_all(&*self.source().storage, &paths)
     }
 
     /// Moves uncommitted files with random names to other paths in the table; the paths are not encoded. Skips
@@ -138,7 +138,7 @@ impl Table {
     ///
     /// Invalid argument: a path that leads out of the table. Storage.
     pub fn move_staged(&self, files: &[(String, String)]) -> Result<()> {
-        let storage = Arc::clone(&self.source.storage);
+        let storage = Arc::clone(&self.source().storage);
         pool::map_concurrently(files.to_vec(), move |(from, to)| {
             match storage.copy(from, to) {
                 Err(error) if error.code() == "storage.not_found" && storage.head(to).is_ok() => {
@@ -148,6 +148,6 @@ impl Table {
             }
         })?;
         let from: Vec<&str> = files.iter().map(|(from, _)| from.as_str()).collect();
-        delete_all(&*self.source.storage, &from)
+        delete_all(&*self.source().storage, &from)
     }
 }

@@ -10,8 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 
-use super::write::{RowsOptions, write_options};
-use super::{Alteration, At, Table};
+use super::Alteration;
+use super::change::Changer;
+use super::rewrite::Rewrite;
+use super::write::write_options;
 use crate::codec::deletion_vector::{VectorLocation, vector_location};
 use crate::codec::file_columns::FileColumns;
 use crate::definition;
@@ -28,7 +30,7 @@ use crate::spec::Metadata;
 use crate::spec::features::{CATALOG_MANAGED, find_feature};
 use crate::spec::json::clipped;
 use crate::spec::property_rules::check_combination;
-use crate::statements::{Changer, Rewrite};
+use crate::table::{At, RowsOptions, Table};
 use crate::transaction::{
     Commit, CommitDescription, IsolationLevel, ROW_TRACKING, Transaction, TransactionOptions,
     metric_strings,
@@ -86,7 +88,7 @@ impl Table {
         options: &TransactionOptions,
     ) -> Result<()> {
         let description = CommitDescription::new("EMPTY COMMIT", []);
-        let empty = Transaction::begin(&self.source, snapshot, description, options.clone())?;
+        let empty = Transaction::begin(self.source(), snapshot, description, options.clone())?;
         let commit = self.commit(empty)?.commit;
         self.checkpoint_of(&commit)
     }
@@ -112,7 +114,7 @@ impl Table {
             ("truncateHistory", json!(truncated)),
         ];
         let description = CommitDescription::new("DROP FEATURE", parameters);
-        let mut transaction = Transaction::begin(&self.source, snapshot, description, options)?;
+        let mut transaction = Transaction::begin(self.source(), snapshot, description, options)?;
         transaction.read(None)?;
         if protect {
             protocol = protocol.with_feature(PROTECTION)?;
@@ -141,7 +143,7 @@ impl Table {
         let Some(version) = commit.version else {
             return Ok(());
         };
-        if !has_checkpoint(&self.source, version)? {
+        if !has_checkpoint(self.source(), version)? {
             let snapshot = self.snapshot(At::Version(version), None)?;
             self.checkpoint(&snapshot, None)?;
         }
@@ -228,7 +230,7 @@ impl Table {
                 &[]
             }
             "domainMetadata" => {
-                let domains = snapshot.domain_metadata(&self.source)?;
+                let domains = snapshot.domain_metadata(self.source())?;
                 if let Some(domain) = domains.first() {
                     return refused(format!(
                         "the table has domain metadata, remove it first: {}",
@@ -288,7 +290,7 @@ impl Table {
         if let Some(new) = new {
             transaction.read(None)?;
             transaction.set_metadata(new)?;
-            if let Some(old) = snapshot.domain_configuration(&self.source, CLUSTERING)? {
+            if let Some(old) = snapshot.domain_configuration(self.source(), CLUSTERING)? {
                 let logical = clustering_by_logical_names(snapshot.schema(), &old)?;
                 transaction.set_system_domain(CLUSTERING, Some(logical));
             }
@@ -296,7 +298,7 @@ impl Table {
         }
         let (metadata, protocol) = transaction.effective()?;
         let write = write_options(&rows);
-        let changer = Changer::new(&self.source, snapshot, metadata, protocol, write, false)?;
+        let changer = Changer::new(self.source(), snapshot, metadata, protocol, write, false)?;
         let mut rewrite = Rewrite::new(changer)?;
         for file in live_files(self, snapshot, usize::MAX, |file| {
             is_affected(&rewrite, file)
@@ -328,7 +330,7 @@ impl Table {
         options: &TransactionOptions,
     ) -> Result<()> {
         let snapshot = self.snapshot(At::Latest, None)?;
-        if snapshot.properties().row_tracking || snapshot.num_files(&self.source)? == 0 {
+        if snapshot.properties().row_tracking || snapshot.num_files(self.source())? == 0 {
             return Ok(());
         }
         // while row tracking is suspended, files get no row ids: the properties must resume it, and it is
@@ -372,7 +374,7 @@ impl Table {
             let files = files.collect::<Result<Vec<_>>>()?;
             let description = CommitDescription::new(operation, []);
             let mut transaction =
-                Transaction::begin(&self.source, &snapshot, description, options.clone())?;
+                Transaction::begin(self.source(), &snapshot, description, options.clone())?;
             transaction.read_files(files.iter().map(|file| &file.path));
             transaction.add(files);
             self.commit(transaction)?;
@@ -383,12 +385,12 @@ impl Table {
     /// that do not support deletion vectors keeps them as long as these versions may be read.
     fn files_of_vectors(&self, snapshot: &Snapshot) -> Result<Vec<RemoveFile>> {
         let mut paths = BTreeSet::new();
-        for rows in snapshot.tombstones(&self.source)?.batches {
+        for rows in snapshot.tombstones(self.source())?.batches {
             for row in 0..rows.num_rows() {
                 let removed = RemoveFile::of_row(&rows, row)?;
                 if let Some(vector) = &removed.deletion_vector
                     && let VectorLocation::File(path) = vector_location(vector)?
-                    && self.source.resolver.resolve("", &path).is_ok()
+                    && self.source().resolver.resolve("", &path).is_ok()
                 {
                     paths.insert(path);
                 }
@@ -412,7 +414,7 @@ fn live_files(
     is_affected: impl Fn(&AddFile) -> Result<bool>,
 ) -> Result<Vec<AddFile>> {
     let mut files = Vec::new();
-    for rows in snapshot.file_batches(&table.source, FileColumns::all(), None)? {
+    for rows in snapshot.file_batches(table.source(), FileColumns::all(), None)? {
         let rows = rows?;
         for row in 0..rows.num_rows() {
             let file = AddFile::of_row(&rows, row)?;

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{At, Table};
 use crate::definition::new_metadata;
 use crate::definition::replace::replaced_metadata;
 use crate::error::{Error, ErrorKind, Result};
 use crate::spec::Metadata;
 use crate::spec::schema::StructType;
 use crate::storage::now;
+use crate::table::{At, Table};
 use crate::transaction::{CommitDescription, Transaction, TransactionOptions, json_text};
 
 /// The definition of a new table.
@@ -150,13 +150,13 @@ impl Table {
                 let snapshot = self.snapshot(At::Latest, None)?;
                 let metadata = new.replacing(snapshot.metadata())?;
                 let mut transaction =
-                    Transaction::begin(&self.source, &snapshot, description, options)?;
+                    Transaction::begin(self.source(), &snapshot, description, options)?;
                 transaction.replace_table(metadata)?;
                 transaction
             }
             (false, _) => {
                 let metadata = new.metadata()?;
-                Transaction::create(&self.source, metadata, description, options)?
+                Transaction::create(self.source(), metadata, description, options)?
             }
         };
         if !clustering_columns.is_empty() {

@@ -8,12 +8,11 @@ use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, RecordBatchIterator, StringArray};
 use uuid::Uuid;
 
-use super::{
-    At, CreateMode, RowSource, RowsOptions, RowsWritten, Table, TableDefinition, TableOptions,
-};
+use super::{CreateMode, TableDefinition};
 use crate::scan::{Scan, ScanOptions};
 use crate::snapshot::Snapshot;
 use crate::spec::schema::StructType;
+use crate::table::{At, RowSource, RowsOptions, RowsWritten, Table, TableOptions};
 use crate::transaction::TransactionOptions;
 
 mod alter;

@@ -1,13 +1,12 @@
 //! DELETE: removes rows from the table.
 
-use super::write::{
-    RowsOptions, RowsWritten, no_changes, predicate_parameter, row_metrics, set_txn, write_options,
-};
-use super::{At, Table};
+use super::change::Changer;
+use super::row_plan::DeleteAll;
+use super::write::{no_changes, predicate_parameter, row_metrics, set_txn, write_options};
 use crate::error::Result;
 use crate::expr::Predicate;
 use crate::snapshot::Snapshot;
-use crate::statements::{Changer, DeleteAll};
+use crate::table::{At, RowsOptions, RowsWritten, Table};
 use crate::transaction::metric_strings;
 use crate::write::WrittenFiles;
 
@@ -26,12 +25,12 @@ impl Table {
         let parameters = predicate_parameter(condition);
         let mut transaction = self.begin(&snapshot, "DELETE", parameters, &options)?;
         if set_txn(&mut transaction, &options)? {
-            return self.commit_written(transaction, WrittenFiles::new(&self.source));
+            return self.commit_written(transaction, WrittenFiles::new(self.source()));
         }
         transaction.read(condition)?;
         let (metadata, protocol) = transaction.effective()?;
         let write = write_options(&options);
-        let mut changer = Changer::new(&self.source, &snapshot, metadata, protocol, write, true)?;
+        let mut changer = Changer::new(self.source(), &snapshot, metadata, protocol, write, true)?;
         delete_matching(&mut changer, &snapshot, condition)?;
         if changer.is_empty() && options.txn.is_none() {
             return Ok(no_changes([

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{At, Table};
 use crate::definition;
 use crate::definition::clustering::{CLUSTERING, clustering, clustering_columns};
 use crate::definition::column_changes::ColumnChange;
@@ -20,6 +19,7 @@ use crate::spec::json::clipped;
 use crate::spec::property_rules::check_removable;
 use crate::spec::schema::StructType;
 use crate::spec::{Metadata, Protocol};
+use crate::table::{At, Table};
 use crate::transaction::{
     Commit, CommitDescription, IsolationLevel, Transaction, TransactionOptions, json_text,
 };
@@ -97,10 +97,10 @@ impl Table {
                 }
             }
             Alteration::DropColumns(paths) => columns::dropped(old, paths, || {
-                snapshot.domain_configuration(&self.source, CLUSTERING)
+                snapshot.domain_configuration(self.source(), CLUSTERING)
             })?,
             Alteration::ReplaceColumns(new) => columns::replaced(old, &new, || {
-                snapshot.domain_configuration(&self.source, CLUSTERING)
+                snapshot.domain_configuration(self.source(), CLUSTERING)
             })?,
             Alteration::SetProperties(properties) => set_properties(old, &properties)?,
             Alteration::UnsetProperties(keys, if_exists) => {
@@ -119,7 +119,7 @@ impl Table {
                 Altered::new("SET TABLE COMMENT", Vec::new(), new)
             }
             Alteration::ClusterBy(columns) => {
-                let configuration = snapshot.domain_configuration(&self.source, CLUSTERING)?;
+                let configuration = snapshot.domain_configuration(self.source(), CLUSTERING)?;
                 let previous: Vec<String> = match configuration {
                     Some(configuration) => clustering_columns(snapshot.schema(), &configuration)
                         .unwrap_or_default() // a malformed configuration is replaced
@@ -152,7 +152,7 @@ impl Table {
             }
         };
         let description = CommitDescription::new(altered.operation, altered.parameters);
-        let mut transaction = Transaction::begin(&self.source, &snapshot, description, options)?;
+        let mut transaction = Transaction::begin(self.source(), &snapshot, description, options)?;
         if let Some((violated, name, expression)) = altered.violated {
             transaction.read(None)?;
             self.check_constraint(&snapshot, violated, &name, &expression)?;
@@ -186,7 +186,7 @@ impl Table {
             },
             ..ScanOptions::default()
         };
-        for rows in Scan::new(&self.source, snapshot, options)?.rows()? {
+        for rows in Scan::new(self.source(), snapshot, options)?.rows()? {
             let rows = rows?;
             if rows.num_rows() > 0 {
                 let message = format!(
