@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use deltareplay_core::error::Result;
-use deltareplay_core::maintenance::clone;
+use deltareplay_core::maintenance::clone::{self as core, CloneOptions};
 use deltareplay_core::storage::transfer::FileCopy;
-use deltareplay_core::table::{self as core, CloneOptions};
 use deltareplay_core::transaction::TransactionOptions;
 use pyo3::prelude::*;
 
@@ -97,7 +96,7 @@ pub(crate) fn copy_files(
         })
         .collect();
     detached(py, || {
-        clone::copy_files(source.0.source(), target.0.source(), copies)
+        core::copy_files(source.0.source(), target.0.source(), copies)
     })
 }
 

@@ -61,14 +61,13 @@ impl Conversion {
     /// Converts all files; returns the version, None if there is a table already.
     fn convert(&self, py: Python<'_>, table: &Table, durable: bool) -> PyResult<Option<u64>> {
         let options = TransactionOptions::durable(durable);
-        detached(py, || table.0.convert(&self.0, options))
+        detached(py, || self.0.convert(&table.0, options))
     }
 
     /// Returns the files below the table root, after checking their directories.
     fn files(&self, py: Python<'_>, table: &Table) -> PyResult<Vec<PyFile>> {
         detached(py, || {
             let files = self.0.files(table.0.source())?;
-            self.0.check_partitions(&files)?;
             Ok(files.into_iter().map(file_out).collect())
         })
     }
@@ -112,7 +111,7 @@ impl Conversion {
         let definition = (definition.0.into(), definition.1.into());
         detached(py, || {
             let files: Vec<FileMeta> = files.into_iter().map(file_in).collect();
-            let adds = table.0.converted_files(&self.0, &definition, &files)?;
+            let adds = self.0.adds(table.0.source(), &definition, &files)?;
             Ok(to_json(&adds))
         })
     }
@@ -134,9 +133,7 @@ impl Conversion {
                 .map(|json| parse_actions::<AddFile>("add", json));
             let adds: Vec<Vec<AddFile>> = adds.collect::<Result<_>>()?;
             let adds = adds.into_iter().flatten().collect();
-            table
-                .0
-                .commit_conversion(&self.0, definition, adds, options)
+            self.0.commit(&table.0, definition, adds, options)
         })
     }
 }

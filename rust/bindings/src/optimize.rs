@@ -88,7 +88,7 @@ impl OptimizePlan {
                 target_file_size: crate::rows::target(target_file_size)?,
                 ..core::Request::default()
             };
-            table.0.optimize_plan(snapshot.state(), &request)
+            core::Plan::new(table.0.source(), snapshot.state(), &request)
         })?;
         Ok(Self { table, plan })
     }
@@ -106,7 +106,8 @@ impl OptimizePlan {
         let plan = detached(py, || {
             let added: Vec<AddFile> = parse_actions("add", added)?;
             let request = core::compaction(table.0.source(), snapshot.state(), &added)?;
-            let plan = request.map(|request| table.0.optimize_plan(snapshot.state(), &request));
+            let plan = request
+                .map(|request| core::Plan::new(table.0.source(), snapshot.state(), &request));
             plan.transpose()
         })?;
         Ok(plan.map(|plan| Self { table, plan }))

@@ -16,6 +16,6 @@ pub mod write;
 pub mod definition;
 pub mod transaction;
 pub mod derived;
-pub mod maintenance;
 pub mod table;
+pub mod maintenance;
 pub mod statements;

@@ -1,4 +1,5 @@
-//! A Delta table: its location and options, and the operations on it.
+//! A Delta table: its location and options, its versions, and commits to it. [`maintenance`](crate::maintenance)
+//! and [`statements`](crate::statements) add the operations.
 
 use std::sync::Arc;
 
@@ -15,15 +16,10 @@ use crate::replay::Source;
 use crate::snapshot::load::load_ahead;
 use crate::storage::{CachedStorage, in_background};
 
-mod checkpoint;
-mod clone;
 mod commit;
-mod convert;
-mod maintenance;
-mod optimize;
+mod log;
 mod rows;
 
-pub use clone::{CloneOptions, Cloning};
 pub use commit::Committed;
 pub use rows::{RowSource, RowsOptions, RowsWritten, SchemaMode};
 

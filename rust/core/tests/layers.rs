@@ -32,8 +32,8 @@ const ORDER: [&str; 17] = [
     "definition",
     "transaction",
     "derived",
-    "maintenance",
     "table",
+    "maintenance",
     "statements",
 ];
 

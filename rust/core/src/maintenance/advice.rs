@@ -17,9 +17,9 @@ use crate::derived::checkpoint::{CheckpointLayout, write_checkpoint};
 use crate::derived::compaction::compact_log;
 use crate::error::Result;
 use crate::replay::Source;
-use crate::snapshot::Snapshot;
 use crate::snapshot::load::load;
 use crate::storage::{FileMeta, Storage, slices};
+use crate::table::{At, Table};
 
 /// Each measurement is repeated this many times; the fastest counts.
 const RUNS: usize = 3;
@@ -59,48 +59,52 @@ pub struct Gain {
     pub size_in_bytes: u64,
 }
 
-/// Measures the log. Writes nothing to the table.
-///
-/// # Errors
-///
-/// The errors of reading the log.
-pub fn advise(source: &Source, snapshot: &Snapshot) -> Result<LogAdvice> {
-    let version = snapshot.version();
-    let segment = snapshot.segment();
-    let checkpoint_version = segment
-        .checkpoint
-        .as_ref()
-        .map(|checkpoint| checkpoint.version);
-    let (seconds, num_files) = measure(source, version)?;
-    let mut advice = LogAdvice {
-        version,
-        checkpoint_version,
-        num_commits: segment.commits.len() as u64,
-        num_tail_files: segment.tail.len() as u64,
-        tail_bytes: segment.tail.iter().map(|file| file.file.size).sum(),
-        num_files,
-        seconds,
-        with_checkpoint: None,
-        with_compaction: None,
-    };
-    if checkpoint_version != Some(version) {
-        let layout = CheckpointLayout::of(snapshot);
-        advice.with_checkpoint = Some(gain(source, version, |source| {
-            Ok(write_checkpoint(source, snapshot, layout)?.size_in_bytes)
-        })?);
-    }
-    if let [first, .., last] = segment.commits.as_slice() {
-        let compacted = gain(source, version, |source| {
-            let written = compact_log(source, Some(first.version), Some(last.version))?;
-            Ok(written.size_in_bytes)
-        });
-        advice.with_compaction = match compacted {
-            // the commits have no actions
-            Err(error) if error.code() == "compaction.range" => None,
-            compacted => Some(compacted?),
+impl Table {
+    /// Measures the gain of a checkpoint or of a compacted file on this log. Writes nothing to the table.
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::snapshot`]; the errors of reading the log.
+    pub fn optimize_log(&self) -> Result<LogAdvice> {
+        let snapshot = self.snapshot(At::Latest, None)?;
+        let source = self.source();
+        let version = snapshot.version();
+        let segment = snapshot.segment();
+        let checkpoint_version = segment
+            .checkpoint
+            .as_ref()
+            .map(|checkpoint| checkpoint.version);
+        let (seconds, num_files) = measure(source, version)?;
+        let mut advice = LogAdvice {
+            version,
+            checkpoint_version,
+            num_commits: segment.commits.len() as u64,
+            num_tail_files: segment.tail.len() as u64,
+            tail_bytes: segment.tail.iter().map(|file| file.file.size).sum(),
+            num_files,
+            seconds,
+            with_checkpoint: None,
+            with_compaction: None,
         };
+        if checkpoint_version != Some(version) {
+            let layout = CheckpointLayout::of(&snapshot);
+            advice.with_checkpoint = Some(gain(source, version, |source| {
+                Ok(write_checkpoint(source, &snapshot, layout)?.size_in_bytes)
+            })?);
+        }
+        if let [first, .., last] = segment.commits.as_slice() {
+            let compacted = gain(source, version, |source| {
+                let written = compact_log(source, Some(first.version), Some(last.version))?;
+                Ok(written.size_in_bytes)
+            });
+            advice.with_compaction = match compacted {
+                // the commits have no actions
+                Err(error) if error.code() == "compaction.range" => None,
+                compacted => Some(compacted?),
+            };
+        }
+        Ok(advice)
     }
-    Ok(advice)
 }
 
 fn gain(source: &Source, version: u64, write: impl FnOnce(&Source) -> Result<u64>) -> Result<Gain> {

@@ -22,30 +22,130 @@ use crate::snapshot::Snapshot;
 use crate::spec::{DeletionVectorDescriptor, DeletionVectorStorage};
 use crate::storage::transfer::{FileCopy, transfer};
 use crate::storage::{FileMeta, interrupt, now, pool};
-use crate::transaction::{CommitDescription, Transaction, TransactionOptions};
+use crate::table::{At, Table};
+use crate::transaction::{CommitDescription, TransactionOptions};
 use crate::write::random::{new_id, now_after};
 use crate::write::{AddFile, RemoveFile, StagedFile, encoded};
 
+/// The options of a clone.
+#[derive(Clone, Debug, Default)]
+pub struct CloneOptions {
+    /// Reference the source's files, instead of copying them.
+    pub shallow: bool,
+    /// Replace an existing table.
+    pub replace: bool,
+    /// Properties that are added to those of the source, or replace them.
+    pub properties: BTreeMap<String, String>,
+}
+
+/// A planned clone.
+#[derive(Debug)]
+pub struct Cloning {
+    source: Table,
+    snapshot: Snapshot,
+    target: Table,
+    existing: Option<Snapshot>,
+    plan: ClonePlan,
+    options: CloneOptions,
+}
+
+impl Cloning {
+    /// Plans a clone of a version of `source`.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `table.exists`; as [`Table::snapshot`] for a table to replace; as [`plan`].
+    pub fn new(
+        source: &Table,
+        snapshot: &Snapshot,
+        target: &Table,
+        options: CloneOptions,
+    ) -> Result<Self> {
+        let exists = target.exists()?;
+        if exists && !options.replace {
+            let message =
+                "there is a table already: pass or_replace=True, or choose another location";
+            return Err(Error::invalid("table.exists", message).at_path(target.uri()));
+        }
+        let existing = exists
+            .then(|| target.snapshot(At::Latest, None))
+            .transpose()?;
+        let plan = plan(
+            source.source(),
+            snapshot,
+            target.source(),
+            existing.as_ref(),
+            options.shallow,
+        )?;
+        Ok(Self {
+            source: source.clone(),
+            snapshot: snapshot.clone(),
+            target: target.clone(),
+            existing,
+            plan,
+            options,
+        })
+    }
+
+    /// Returns the files to copy before the commit.
+    pub fn copies(&self) -> &[FileCopy] {
+        &self.plan.copies
+    }
+
+    /// Copies the files of [`Cloning::copies`]; returns the number of bytes.
+    ///
+    /// # Errors
+    ///
+    /// As [`copy_files`].
+    pub fn copy(&self) -> Result<u64> {
+        let copies = self.plan.copies.clone();
+        copy_files(self.source.source(), self.target.source(), copies)
+    }
+
+    /// Commits the clone, once its files are copied; returns the version.
+    ///
+    /// # Errors
+    ///
+    /// As [`cloned_metadata`], [`Table::transaction`],
+    /// [`Transaction::clone_definition`](crate::transaction::Transaction::clone_definition) and
+    /// [`Table::commit`].
+    pub fn commit(self, options: TransactionOptions) -> Result<Option<u64>> {
+        let source = self.source.source();
+        let name = format!("delta.`{}`", source.resolver.root().hadoop_root());
+        let parameters = [
+            ("source", json!(name)),
+            ("sourceVersion", json!(self.snapshot.version())),
+        ];
+        let description = CommitDescription {
+            metrics: self.plan.metrics,
+            ..CommitDescription::new("CLONE", parameters)
+        };
+        let before = self.existing.as_ref().map(Snapshot::metadata);
+        let properties = &self.options.properties;
+        let metadata = cloned_metadata(self.snapshot.metadata(), before, properties)?;
+        let clustering = self.snapshot.domain_configuration(source, CLUSTERING)?;
+        let mut transaction =
+            self.target
+                .transaction(self.existing.as_ref(), description, options)?;
+        transaction.clone_definition(metadata, self.snapshot.protocol(), clustering)?;
+        transaction.remove(self.plan.removes);
+        transaction.add(self.plan.adds);
+        transaction.expect(self.plan.uncommitted);
+        Ok(self.target.commit(transaction)?.commit.version)
+    }
+}
+
 /// The changes that turn the target into the clone.
 #[derive(Debug, Default)]
-pub struct ClonePlan {
+struct ClonePlan {
     /// Files to copy before the commit; empty for a shallow clone.
-    pub copies: Vec<FileCopy>,
+    copies: Vec<FileCopy>,
     adds: Vec<AddFile>,
     removes: Vec<RemoveFile>,
     /// The copies, and the reused files of earlier copies that no version references: a vacuum may delete
     /// them meanwhile.
     uncommitted: Vec<StagedFile>,
     metrics: BTreeMap<String, String>,
-}
-
-/// The version to clone, with the table that it belongs to.
-#[derive(Clone, Copy, Debug)]
-pub struct SourceVersion<'a> {
-    /// The storage of the table.
-    pub source: &'a Source,
-    /// The version.
-    pub snapshot: &'a Snapshot,
 }
 
 /// Determines the files to copy, add and remove.
@@ -55,13 +155,14 @@ pub struct SourceVersion<'a> {
 /// Invalid argument: `clone.target` if one table is inside the other; Unsupported: `clone.store` for a
 /// shallow clone on another store; Corrupt: a path in the log that leads out of the table or into its log. As
 /// [`AddFile::with_vector`] for a file with a deletion vector.
-pub fn plan(
-    version: SourceVersion<'_>,
+fn plan(
+    source: &Source,
+    snapshot: &Snapshot,
     target: &Source,
     existing: Option<&Snapshot>,
     shallow: bool,
 ) -> Result<ClonePlan> {
-    check_locations(version.source, target, shallow)?;
+    check_locations(source, target, shallow)?;
     let started = now();
     let mut live = HashSet::new();
     let mut old_files: HashMap<FileActionKey, AddFile> = HashMap::new();
@@ -74,13 +175,10 @@ pub fn plan(
             }
         }
     }
-    let mut copies = Copies::new(version, target, shallow)?;
+    let mut copies = Copies::new(source, snapshot, target, shallow)?;
     let mut plan = ClonePlan::default();
     let (mut files, mut size) = (0_u64, 0_i64);
-    for rows in version
-        .snapshot
-        .file_batches(version.source, FileColumns::all(), None)?
-    {
+    for rows in snapshot.file_batches(source, FileColumns::all(), None)? {
         interrupt::check()?;
         let rows = rows?;
         for row in 0..rows.num_rows() {
@@ -140,44 +238,6 @@ pub fn copy_files(source: &Source, target: &Source, copies: Vec<FileCopy>) -> Re
     Ok(copied.into_iter().sum())
 }
 
-/// Builds the transaction that turns the target into a clone, without committing it.
-///
-/// # Errors
-///
-/// As [`cloned_metadata`], [`Transaction::begin`] and [`Transaction::clone_definition`].
-pub fn transaction(
-    version: SourceVersion<'_>,
-    target: &Source,
-    existing: Option<&Snapshot>,
-    plan: ClonePlan,
-    properties: &BTreeMap<String, String>,
-    options: TransactionOptions,
-) -> Result<Transaction> {
-    let name = format!("delta.`{}`", version.source.resolver.root().hadoop_root());
-    let parameters = [
-        ("source", json!(name)),
-        ("sourceVersion", json!(version.snapshot.version())),
-    ];
-    let description = CommitDescription {
-        metrics: plan.metrics,
-        ..CommitDescription::new("CLONE", parameters)
-    };
-    let before = existing.map(Snapshot::metadata);
-    let metadata = cloned_metadata(version.snapshot.metadata(), before, properties)?;
-    let clustering = version
-        .snapshot
-        .domain_configuration(version.source, CLUSTERING)?;
-    let mut transaction = match existing {
-        Some(existing) => Transaction::begin(target, existing, description, options)?,
-        None => Transaction::for_new_table(target, description, options),
-    };
-    transaction.clone_definition(metadata, version.snapshot.protocol(), clustering)?;
-    transaction.remove(plan.removes);
-    transaction.add(plan.adds);
-    transaction.expect(plan.uncommitted);
-    Ok(transaction)
-}
-
 fn check_locations(source: &Source, target: &Source, shallow: bool) -> Result<()> {
     let (from, to) = (source.resolver.root(), target.resolver.root());
     if !from.same_store(to) {
@@ -224,7 +284,12 @@ struct Copies<'a> {
 }
 
 impl<'a> Copies<'a> {
-    fn new(version: SourceVersion<'a>, target: &'a Source, shallow: bool) -> Result<Self> {
+    fn new(
+        source: &'a Source,
+        snapshot: &Snapshot,
+        target: &'a Source,
+        shallow: bool,
+    ) -> Result<Self> {
         let mut existing = HashMap::new();
         if !shallow {
             let files = target
@@ -233,10 +298,10 @@ impl<'a> Copies<'a> {
             existing.extend(files.into_iter().map(|file| (file.path.clone(), file)));
         }
         Ok(Self {
-            source: version.source,
+            source,
             target,
             shallow,
-            visible: VisibleNames::of(version.snapshot)?,
+            visible: VisibleNames::of(snapshot)?,
             existing,
             reused: BTreeMap::new(),
             needed: BTreeMap::new(),

@@ -1,8 +1,6 @@
-//! Maintenance of tables: vacuum, restore, optimize, clone, conversion, manifests, advice,
-//! verification.
+//! Maintenance of tables: optimize, vacuum, restore, clone, conversion, manifests, advice, verification.
 //!
-//! Operations that delete files can report them without deleting any. Log files are deleted oldest first, so
-//! that an interrupted run leaves a readable table.
+//! Operations that delete files can report them without deleting any.
 
 pub mod advice;
 pub mod clone;

@@ -22,6 +22,7 @@ use crate::replay::{FileActionKey, KeySet, Source};
 use crate::snapshot::Snapshot;
 use crate::spec::Metadata;
 use crate::storage::{interrupt, pool};
+use crate::table::{At, Table};
 use crate::transaction::{CommitDescription, Transaction, TransactionOptions, metric_strings};
 use crate::write::random::now_after;
 use crate::write::{AddFile, RemoveFile, keep_high_water_marks};
@@ -62,6 +63,27 @@ pub struct Restored {
     pub removed_files_size: u64,
     /// Files that should be restored but no longer exist.
     pub missing_files: Vec<String>,
+}
+
+impl Table {
+    /// Commits a version with the files of an older one, unless the newest one has them.
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::snapshot`], [`prepare`] and [`Table::commit`].
+    pub fn restore(&self, to: At, ignore_missing: bool) -> Result<Restored> {
+        let newest = self.snapshot(At::Latest, None)?;
+        let target = self.snapshot(to, None)?;
+        let options = TransactionOptions::default();
+        let (transaction, mut report) =
+            prepare(self.source(), &newest, &target, ignore_missing, options)?;
+        report.version = newest.version();
+        if !transaction.is_empty() {
+            let committed = self.commit(transaction)?.commit;
+            report.version = committed.version.unwrap_or(report.version);
+        }
+        Ok(report)
+    }
 }
 
 /// Stages the changes from the newest version to an older one.

@@ -10,14 +10,14 @@ use std::collections::{BTreeMap, HashSet};
 use serde_json::json;
 
 use crate::definition::{adopted_metadata, first_actions};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::replay::Source;
 use crate::spec::schema::StructType;
 use crate::spec::{Metadata, Protocol};
 use crate::storage::{FileMeta, now, pool};
+use crate::table::Table;
 use crate::transaction::{CommitDescription, Transaction, TransactionOptions, json_text};
-use crate::write::AddFile;
-use crate::write::{encoded, footer_schema};
+use crate::write::{AddFile, FooterStatistics, encoded, footer_schema};
 
 mod partitions;
 mod schema;
@@ -38,12 +38,31 @@ pub struct Conversion {
 }
 
 impl Conversion {
-    /// Lists the files of the directory, sorted by path; hidden files are ignored, and those that a stream
-    /// of Spark did not commit.
+    /// Creates a table from the Parquet files below the root of `table`; returns `None` if there is a table
+    /// already.
     ///
     /// # Errors
     ///
-    /// Invalid argument: `convert.no_files`, and `convert.path` for an entry that is not a file or cannot be
+    /// As [`Conversion::files`], [`Conversion::schema_of`], [`Conversion::definition`], [`Conversion::adds`] and
+    /// [`Conversion::commit`].
+    pub fn convert(&self, table: &Table, options: TransactionOptions) -> Result<Option<u64>> {
+        if table.exists()? {
+            return Ok(None);
+        }
+        let files = self.files(table.source())?;
+        // footers are read for the schema, and again for statistics, which depend on it
+        let cached = table.with_file_cache();
+        let definition = self.definition(Self::schema_of(cached.source(), &files)?)?;
+        let adds = self.adds(cached.source(), &definition, &files)?;
+        self.commit(table, definition, adds, options)
+    }
+
+    /// Lists the files of the directory, sorted by path; hidden files are ignored, and those that a stream
+    /// of Spark did not commit. Checks that their directories match the partition columns.
+    ///
+    /// # Errors
+    ///
+    /// As [`partition_values`]; Invalid argument: `convert.no_files`, and `convert.path` for an entry that is not a file or cannot be
     /// listed, a file of a stream that is missing, or a stream's log of another format: rows would be lost.
     /// Storage errors.
     pub fn files(&self, source: &Source) -> Result<Vec<FileMeta>> {
@@ -64,6 +83,9 @@ impl Conversion {
             let message = "there are no files to convert: check the path";
             return Err(Error::invalid("convert.no_files", message).at_path(source.storage.root()));
         }
+        for file in &files {
+            partition_values(&file.path, &self.partition_schema)?;
+        }
         Ok(files)
     }
 
@@ -74,18 +96,6 @@ impl Conversion {
         let column = name.split_once('=').map(|(column, _)| column);
         !name.starts_with(['_', '.'])
             || column.is_some_and(|column| self.partition_schema.contains(column))
-    }
-
-    /// Refuses files whose directories do not match the partition columns.
-    ///
-    /// # Errors
-    ///
-    /// As [`partition_values`].
-    pub fn check_partitions(&self, files: &[FileMeta]) -> Result<()> {
-        for file in files {
-            partition_values(&file.path, &self.partition_schema)?;
-        }
-        Ok(())
     }
 
     /// Merges the schemas in the footers of these files.
@@ -120,12 +130,29 @@ impl Conversion {
         first_actions(adopted_metadata(&schema, names, &self.properties, now())?)
     }
 
-    /// Returns the `add` action of a file.
+    /// Returns the `add` of each file, with statistics if requested.
     ///
     /// # Errors
     ///
-    /// As [`partition_values`].
-    pub fn add(&self, file: &FileMeta, stats: Option<String>) -> Result<AddFile> {
+    /// As [`partition_values`] and [`FooterStatistics::read`].
+    pub fn adds(
+        &self,
+        source: &Source,
+        (metadata, protocol): &(Metadata, Protocol),
+        files: &[FileMeta],
+    ) -> Result<Vec<AddFile>> {
+        if !self.statistics {
+            return files.iter().map(|file| self.add(file, None)).collect();
+        }
+        let statistics = FooterStatistics::new(metadata, protocol)?;
+        let (source, conversion) = (source.clone(), self.clone());
+        pool::map_concurrently(files.to_vec(), move |file| {
+            let stats = statistics.read(&source, &encoded(&file.path), file.size)?;
+            conversion.add(file, Some(stats))
+        })
+    }
+
+    fn add(&self, file: &FileMeta, stats: Option<String>) -> Result<AddFile> {
         Ok(AddFile {
             path: encoded(&file.path),
             partition_values: partition_values(&file.path, &self.partition_schema)?,
@@ -137,18 +164,18 @@ impl Conversion {
         })
     }
 
-    /// Builds the transaction that adds the files, without committing it.
+    /// Commits the files; returns `None` if another writer created the table meanwhile.
     ///
     /// # Errors
     ///
-    /// Unsupported: `protocol.writer_features`.
-    pub fn transaction(
+    /// Unsupported: `protocol.writer_features`; as [`Table::commit`], except for conflicts.
+    pub fn commit(
         &self,
-        source: &Source,
+        table: &Table,
         (metadata, protocol): (Metadata, Protocol),
         adds: Vec<AddFile>,
         options: TransactionOptions,
-    ) -> Result<Transaction> {
+    ) -> Result<Option<u64>> {
         let parameters = [
             ("numFiles", json!(adds.len())),
             ("partitionedBy", json_text(&metadata.partition_columns)),
@@ -159,12 +186,16 @@ impl Conversion {
             metrics: BTreeMap::from([("numConvertedFiles".to_owned(), adds.len().to_string())]),
             ..CommitDescription::new("CONVERT", parameters)
         };
-        let mut transaction = Transaction::for_new_table(source, description, options);
+        let mut transaction = Transaction::for_new_table(table.source(), description, options);
         transaction.read(None)?;
         transaction.set_metadata(metadata)?;
         transaction.set_protocol(protocol)?;
         transaction.add(adds);
-        Ok(transaction)
+        match table.commit(transaction) {
+            Ok(committed) => Ok(committed.commit.version),
+            Err(error) if error.kind() == ErrorKind::Conflict => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 }
 

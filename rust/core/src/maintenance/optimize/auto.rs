@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::plan::Request;
+use super::plan::{Plan, Request};
 use crate::codec::file_columns::FileColumns;
 use crate::error::Result;
 use crate::replay::Source;
@@ -12,6 +12,8 @@ use crate::scan::ScanFile;
 use crate::scan::scan_file::SCAN_FIELDS;
 use crate::snapshot::Snapshot;
 use crate::spec::Metadata;
+use crate::table::{At, RowsOptions, Table};
+use crate::transaction::TransactionOptions;
 use crate::write::AddFile;
 use crate::write::actions::StringMap;
 
@@ -37,6 +39,29 @@ pub fn is_auto_compacted(metadata: &Metadata) -> bool {
             "delta.autoOptimize.autoCompact",
             &["true", "auto", "legacy"],
         )
+}
+
+impl Table {
+    /// Compacts the small files of the partitions to which a write added files, if there are enough.
+    pub(crate) fn compact_after(
+        &self,
+        version: u64,
+        added: &[AddFile],
+        transaction: TransactionOptions,
+    ) -> Result<()> {
+        let snapshot = self.snapshot(At::Version(version), None)?;
+        let Some(request) = compaction(self.source(), &snapshot, added)? else {
+            return Ok(());
+        };
+        let options = RowsOptions {
+            transaction,
+            ..RowsOptions::default()
+        };
+        let plan = Plan::new(self.source(), &snapshot, &request)?;
+        let written = self.rewrite_bins(&plan, options.transaction.durable)?;
+        let result = self.commit_optimized(&plan, written, options)?;
+        result.afterwards.map_or(Ok(()), Err)
+    }
 }
 
 /// Plans the compaction of the partitions to which a write added files, if there is anything to compact. The

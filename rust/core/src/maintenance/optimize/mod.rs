@@ -18,6 +18,7 @@ mod bin;
 mod candidates;
 mod clustering;
 mod curve;
+mod execution;
 mod order;
 mod ordered;
 mod pack;

@@ -14,6 +14,7 @@ use super::order::Curve;
 use crate::definition::clustering::ordered_columns;
 use crate::error::{Error, Result};
 use crate::expr::{BoundColumn, Predicate};
+use crate::log::catalog::Permission;
 use crate::replay::{FileFilter, Source};
 use crate::scan::Split;
 use crate::scan::data_file::Extras;
@@ -75,8 +76,10 @@ impl Plan {
     /// As [`Predicate::bind`]; Invalid argument: `optimize.where` if it uses other than partition columns;
     /// `optimize.z_order`, and `alter.column` for an unknown column; `optimize.clustered` for arguments that a
     /// clustered table does not support; `optimize.purge`; `optimize.full`; `argument.range`.
-    /// Corrupt: `optimize.clustering`.
+    /// Corrupt: `optimize.clustering`; Unsupported: `protocol.writer_features`, `catalog.maintenance`.
     pub fn new(source: &Source, snapshot: &Snapshot, request: &Request) -> Result<Self> {
+        snapshot.protocol().check_writable()?;
+        source.check_allowed(Permission::Optimize)?;
         let metadata = snapshot.metadata();
         let clustered = clustering_of(source, snapshot)?;
         check(request, clustered.as_deref())?;

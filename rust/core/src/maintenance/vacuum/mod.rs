@@ -6,11 +6,12 @@
 //!
 //! Not part of the protocol; rules, names and commits as in delta-spark.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use arrow_array::{RecordBatch, StringArray};
 use percent_encoding::percent_decode_str;
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::codec::columns::TypedColumns;
 use crate::codec::deletion_vector::{Descriptors, VectorLocation, vector_location};
@@ -20,7 +21,9 @@ use crate::error::{Error, Result};
 use crate::log::catalog::Permission;
 use crate::replay::Source;
 use crate::snapshot::Snapshot;
-use crate::storage::{FileMeta, delete_all, in_background};
+use crate::storage::{FileMeta, delete_all, in_background, is_full, now};
+use crate::table::{At, Table};
+use crate::transaction::{CommitDescription, Transaction, TransactionOptions, metric_strings};
 
 mod lite;
 
@@ -363,5 +366,102 @@ pub(crate) fn inside(source: &Source, path: &str) -> Result<Option<String>> {
             "path.escapes_root" | "path.foreign" | "path.other_store" | "path.in_log" => Ok(None),
             _ => Err(error.at_path(path)),
         },
+    }
+}
+
+impl Table {
+    /// Deletes data files that no version within the retention period needs, or lists them. With `log`, a
+    /// commit before and another after it record the operation; both afterwards if the disk was full, and
+    /// none if it still is.
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::snapshot`], [`plan`] and [`delete`]; with `log`, as [`Table::commit`].
+    pub fn vacuum(&self, options: VacuumOptions, log: bool) -> Result<Vacuum> {
+        let snapshot = self.snapshot(At::Latest, None)?;
+        let now = self.now(options.dry_run)?;
+        let report = plan(self.source(), &snapshot, now, &options)?;
+        if options.dry_run {
+            return Ok(report);
+        }
+        if !log {
+            delete(self.source(), &report)?;
+            return Ok(report);
+        }
+        let mut parameters = vec![
+            ("retentionCheckEnabled", json!(!options.force)),
+            (
+                "defaultRetentionMillis",
+                json!(snapshot.properties().deleted_file_retention),
+            ),
+        ];
+        if let Some(retention) = options.retention {
+            parameters.push(("specifiedRetentionMillis", json!(retention)));
+        }
+        let metrics = metric_strings([
+            ("numFilesToDelete", report.files.len() as u64),
+            ("sizeOfDataToDelete", report.size_in_bytes),
+        ]);
+        let commit_start =
+            || self.commit_description("VACUUM START", parameters.clone(), metrics.clone());
+        // a full disk has space for this commit only after the vacuum
+        let start_is_missing = match commit_start() {
+            Err(error) if is_full(&error) => true,
+            outcome => outcome.map(|()| false)?,
+        };
+        let deleted = delete(self.source(), &report);
+        let (status, number, directories) = match &deleted {
+            Ok(directories) => ("COMPLETED", report.files.len(), *directories),
+            Err(_) => ("FAILED", 0, 0),
+        };
+        let metrics = metric_strings([
+            ("numDeletedFiles", number as u64),
+            ("numVacuumedDirectories", directories as u64),
+        ]);
+        let start = if start_is_missing {
+            commit_start()
+        } else {
+            Ok(())
+        };
+        let status = vec![("status", json!(status))];
+        let end = start.and_then(|()| self.commit_description("VACUUM END", status, metrics));
+        deleted?;
+        match end {
+            Err(error) if !is_full(&error) => Err(error),
+            _ => Ok(report), // the files are deleted, even if the log cannot record it
+        }
+    }
+
+    /// Returns the time before which removed files may be deleted by the table's own retention: milliseconds
+    /// since the epoch.
+    ///
+    /// # Errors
+    ///
+    /// Unsupported: `protocol.writer_features`.
+    pub fn vacuum_cutoff(&self, snapshot: &Snapshot) -> Result<i64> {
+        let options = VacuumOptions {
+            retention: None,
+            lite: false,
+            dry_run: true,
+            force: false,
+        };
+        period(self.source(), snapshot, now(), &options).map(|(_, cutoff)| cutoff)
+    }
+
+    /// Commits a version with a description only.
+    fn commit_description(
+        &self,
+        operation: &str,
+        parameters: Vec<(&str, Value)>,
+        metrics: BTreeMap<String, String>,
+    ) -> Result<()> {
+        let description = CommitDescription {
+            metrics,
+            ..CommitDescription::new(operation, parameters)
+        };
+        let newest = self.snapshot(At::Latest, None)?;
+        let options = TransactionOptions::default();
+        let transaction = Transaction::begin(self.source(), &newest, description, options)?;
+        self.commit(transaction).map(drop)
     }
 }

@@ -14,6 +14,7 @@ use crate::replay::Source;
 use crate::scan::Split;
 use crate::snapshot::load::load;
 use crate::storage::in_background;
+use crate::table::Table;
 
 mod checkpoints;
 mod commit;
@@ -46,6 +47,17 @@ pub struct Verification {
     pub findings: Vec<Finding>,
     /// The number of findings that are not listed because of the limit per code.
     pub omitted: u64,
+}
+
+impl Table {
+    /// Verifies the log, and the data files and their rows if requested.
+    ///
+    /// # Errors
+    ///
+    /// As [`verify`].
+    pub fn verify(&self, data_files: bool, rows: bool) -> Result<Verification> {
+        verify(self.source(), data_files, rows).map_err(|error| self.with_uri(error))
+    }
 }
 
 /// Reads all rows of a split of a scan that skips unreadable files.

@@ -1,12 +1,15 @@
-//! Checkpoints, compacted files and checksums on request.
+//! Checkpoints, compacted files, checksums and the cleanup of the log on request.
 
 use super::{At, Table};
 use crate::derived::checkpoint::distributed::{self, Planned};
 use crate::derived::checkpoint::{CheckpointLayout, WrittenCheckpoint, write_checkpoint};
 use crate::derived::checksum::write_checksum;
+use crate::derived::cleanup::{LogCleanup, cleanup_log};
 use crate::derived::compaction::{WrittenCompaction, compact_log};
 use crate::error::Result;
+use crate::log::clock::storage_time;
 use crate::snapshot::Snapshot;
+use crate::storage::now;
 
 impl Table {
     /// Writes a checkpoint of a snapshot, and the hint; its layout follows the table's properties by
@@ -58,5 +61,23 @@ impl Table {
     pub fn write_checksum(&self, snapshot: &Snapshot) -> Result<bool> {
         snapshot.protocol().check_writable()?;
         write_checksum(&self.source, snapshot, None)
+    }
+
+    /// Deletes log files that no version within `delta.logRetentionDuration` needs, or lists them.
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::snapshot`] and [`cleanup_log`].
+    pub fn cleanup_log(&self, dry_run: bool) -> Result<LogCleanup> {
+        let snapshot = self.snapshot(At::Latest, None)?;
+        cleanup_log(&self.source, &snapshot, self.now(dry_run)?, dry_run)
+    }
+
+    /// Returns the time: of this machine if nothing is deleted; otherwise at most that of the storage.
+    pub(crate) fn now(&self, dry_run: bool) -> Result<i64> {
+        if dry_run {
+            return Ok(now());
+        }
+        storage_time(&*self.source.storage)
     }
 }

@@ -1,21 +1,19 @@
-//! OPTIMIZE: compacts files or orders their rows, without changing any row.
+//! Optimize in one process: plans, rewrites and commits.
 
 use std::sync::Arc;
 
-use super::rows::{RowsOptions, RowsWritten};
-use super::{At, Table};
+use super::bin::{Bin, metrics};
+use super::ordered::write_ordered;
+use super::pack::{RewriteSettings, pack};
+use super::plan::{Plan, Request};
+use super::sample::sample_order;
+use super::spill::{SpilledFile, spill_piece};
 use crate::error::Result;
-use crate::log::catalog::Permission;
-use crate::maintenance::optimize::{
-    Bin, Plan, Request, RewriteSettings, SpilledFile, compaction, metrics, pack, sample_order,
-    spill_piece, write_ordered,
-};
-use crate::snapshot::Snapshot;
 use crate::storage::Scratch;
 use crate::storage::pool::{ordered, threads};
-use crate::transaction::TransactionOptions;
+use crate::table::{At, RowsOptions, RowsWritten, Table};
 use crate::write::random::{new_id, now_after};
-use crate::write::{AddFile, RemoveFile, WrittenFiles};
+use crate::write::{RemoveFile, WrittenFiles};
 
 /// The maximum total size of files that are written at the same time.
 const PARALLEL_BYTES: u64 = 2 << 30;
@@ -27,34 +25,23 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`Table::snapshot`], [`Table::optimize_plan`], [`pack`] and [`Table::commit`].
+    /// As [`Table::snapshot`], [`Plan::new`], [`pack`] and [`Table::commit`].
     pub fn optimize(&self, request: &Request, options: RowsOptions) -> Result<RowsWritten> {
         // footers and samples are read before the rows
         let table = self.with_file_cache();
         let snapshot = self.snapshot(At::Latest, None)?;
-        let plan = table.optimize_plan(&snapshot, request)?;
+        let plan = Plan::new(table.source(), &snapshot, request)?;
         let written = table.rewrite_bins(&plan, options.transaction.durable)?;
         self.commit_optimized(&plan, written, options)
     }
 
-    /// Returns the plan for optimizing a version.
-    ///
-    /// # Errors
-    ///
-    /// As [`Plan::new`]; Unsupported: `protocol.writer_features`, `catalog.maintenance`.
-    pub fn optimize_plan(&self, snapshot: &Snapshot, request: &Request) -> Result<Plan> {
-        snapshot.protocol().check_writable()?;
-        self.source.check_allowed(Permission::Optimize)?;
-        Plan::new(&self.source, snapshot, request)
-    }
-
-    fn rewrite_bins(&self, plan: &Plan, durable: bool) -> Result<WrittenFiles> {
+    pub(super) fn rewrite_bins(&self, plan: &Plan, durable: bool) -> Result<WrittenFiles> {
         let settings = RewriteSettings {
             metadata: plan.snapshot.metadata().clone(),
             protocol: plan.snapshot.protocol().clone(),
             durable,
         };
-        let mut all = WrittenFiles::new(&self.source);
+        let mut all = WrittenFiles::new(self.source());
         if plan.order.is_some() {
             for bin in &plan.bins {
                 let mut written = self.write_in_order(plan, bin, &settings)?;
@@ -68,7 +55,7 @@ impl Table {
         let splits: Vec<_> = plan.bins.iter().filter_map(|bin| plan.split(bin)).collect();
         let at_once = max_parallel_files(plan.bins.iter().map(Bin::bytes).max());
         let decoders = (threads() / at_once).max(1);
-        let source = self.source.clone();
+        let source = self.source().clone();
         for written in ordered(splits, at_once, move |split| {
             pack(&source, &settings, &split, decoders)
         }) {
@@ -83,14 +70,14 @@ impl Table {
         bin: &Bin,
         settings: &RewriteSettings,
     ) -> Result<WrittenFiles> {
-        let mut all = WrittenFiles::new(&self.source);
-        let Some(order) = sample_order(&self.source, plan, bin)? else {
+        let mut all = WrittenFiles::new(self.source());
+        let Some(order) = sample_order(self.source(), plan, bin)? else {
             return Ok(all);
         };
         let scratch = Scratch::new()?;
         let order = Arc::new(order);
         let pieces = plan.splits(bin, PIECE_BYTES);
-        let (source, spill) = (self.source.clone(), Arc::clone(scratch.storage()));
+        let (source, spill) = (self.source().clone(), Arc::clone(scratch.storage()));
         let order_of_pieces = Arc::clone(&order);
         let spilled = ordered(pieces, threads(), move |piece| {
             spill_piece(&source, &order_of_pieces, &piece, &*spill, new_id())
@@ -98,7 +85,7 @@ impl Table {
         let spilled: Arc<[SpilledFile]> = spilled.collect::<Result<Vec<_>>>()?.into();
         let files: Vec<usize> = (0..order.files()).collect();
         let at_once = max_parallel_files(Some(bin.bytes() / order.files().max(1) as u64));
-        let (source, spill) = (self.source.clone(), Arc::clone(scratch.storage()));
+        let (source, spill) = (self.source().clone(), Arc::clone(scratch.storage()));
         let settings = settings.clone();
         for written in ordered(files, at_once, move |file| {
             write_ordered(&source, &settings, &order, file, &spilled, &*spill)
@@ -146,27 +133,6 @@ impl Table {
             description.tags.insert(key, "true".to_owned());
         }
         self.commit_files(transaction, written)
-    }
-
-    /// Compacts the small files of the partitions to which a write added files, if there are enough.
-    pub(crate) fn compact_after(
-        &self,
-        version: u64,
-        added: &[AddFile],
-        transaction: TransactionOptions,
-    ) -> Result<()> {
-        let snapshot = self.snapshot(At::Version(version), None)?;
-        let Some(request) = compaction(&self.source, &snapshot, added)? else {
-            return Ok(());
-        };
-        let options = RowsOptions {
-            transaction,
-            ..RowsOptions::default()
-        };
-        let plan = self.optimize_plan(&snapshot, &request)?;
-        let written = self.rewrite_bins(&plan, options.transaction.durable)?;
-        let result = self.commit_optimized(&plan, written, options)?;
-        result.afterwards.map_or(Ok(()), Err)
     }
 }
 
