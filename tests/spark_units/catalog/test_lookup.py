@@ -26,6 +26,7 @@ def test_s3_settings_become_storage_options() -> None:
         "aws_access_key_id": "a",
         "aws_secret_access_key": "b",
         "aws_endpoint": "http://localhost:1",
+        "aws_allow_http": "true",
         "aws_region": "here",
         "aws_virtual_hosted_style_request": "false",
     }

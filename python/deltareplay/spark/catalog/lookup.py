@@ -11,29 +11,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from deltareplay._table.table import Table
-from deltareplay.exceptions import (
-    InvalidArgumentError,
-    TableNotFoundError,
-    UnsupportedFeatureError,
-)
+from deltareplay.exceptions import TableNotFoundError
+from deltareplay.spark.storage import hadoop_settings
 from deltareplay.spark.syntax import names
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-#: The setting, without the name of the account that follows.
-_AZURE_KEY = "fs.azure.account.key"
-
-#: Hadoop's settings, and the storage options that take their values.
-_SETTINGS = {
-    "fs.s3a.access.key": "aws_access_key_id",
-    "fs.s3a.secret.key": "aws_secret_access_key",
-    "fs.s3a.session.token": "aws_session_token",
-    "fs.s3a.endpoint": "aws_endpoint",
-    "fs.s3a.endpoint.region": "aws_region",
-    _AZURE_KEY: "azure_storage_account_key",
-    "fs.gs.auth.service.account.json.keyfile": "google_service_account",
-}
 
 
 @dataclass(frozen=True)
@@ -135,7 +118,7 @@ def at_path(
         InvalidArgumentError: ``argument.hadoop``: a setting is not one of a file system.
         UnsupportedFeatureError: ``spark.hadoop``: a setting of an object store has no counterpart.
     """
-    options = _storage_options(path, settings or {})
+    options = hadoop_settings.storage_options(path, settings or {})
     uri = path.replace("%", "%25") if _has_scheme(path) else path
     return Table(uri, options, allowed_roots or None)
 
@@ -250,32 +233,3 @@ def roots_of(option: str) -> tuple[str, ...]:
     if option.startswith(_HEX):
         return tuple(json.loads(bytes.fromhex(option.removeprefix(_HEX))))
     return tuple(option.split(","))
-
-
-def _storage_options(path: str, settings: Mapping[str, str]) -> dict[str, str]:
-    other = sorted(key for key in settings if not key.startswith(("fs.", "dfs.")))
-    if other:
-        raise InvalidArgumentError(
-            f"hadoopConf takes settings of file systems, which begin with fs. or dfs., not "
-            f"{', '.join(other)}",
-            code="argument.hadoop",
-        )
-    scheme = path.partition(":")[0] if _has_scheme(path) else "file"
-    if scheme in ("hdfs", "viewfs"):
-        return dict(settings)
-    if scheme == "file":
-        return {}
-    options: dict[str, str] = {}
-    for key, value in settings.items():
-        setting = _AZURE_KEY if key.startswith(f"{_AZURE_KEY}.") else key
-        if key == "fs.s3a.path.style.access":
-            options["aws_virtual_hosted_style_request"] = str(value.lower() != "true").lower()
-        elif setting in _SETTINGS:
-            options[_SETTINGS[setting]] = value
-        else:
-            raise UnsupportedFeatureError(
-                f"the setting {key} is not supported: pass a deltareplay.Table with "
-                "storage_options instead of the path",
-                code="spark.hadoop",
-            )
-    return options
