@@ -263,6 +263,9 @@ QUERIES = [
     "WITH u AS (SELECT * FROM {u} WHERE value > 10) SELECT u.* FROM u, {t} t WHERE u.key = t.key",
     "SELECT * FROM {t} AS x(value, key) WHERE value = 'b' AND key < 9",
     "SELECT * FROM {t} WHERE substring(key FROM 1) = 'b' AND value IS NOT DISTINCT FROM 2",
+    "SELECT u.key, b FROM {t} PIVOT (sum(value) FOR key IN ('a' AS a, 'b' AS b)), {u} u WHERE b > 1",
+    "SELECT v.x, u.key FROM VALUES (1), (2) AS v(x), {u} u WHERE u.value > 10 AND x = 1",
+    "SELECT id, t.key FROM range(2), {t} TABLESAMPLE (100 PERCENT) t, {u} u WHERE t.key = u.key",
 ]
 
 

@@ -33,6 +33,23 @@ QUERIES = {
     "SELECT a.x IS NOT DISTINCT FROM y, t.from, `from` FROM a": ["a"],
     "SELECT * FROM a LATERAL VIEW explode(xs) e AS x, y": ["a"],
     "SELECT * FROM a, LATERAL (SELECT * FROM b WHERE b.id = a.id), c": ["a", "b", "c"],
+    "SELECT * FROM a PIVOT (sum(v) FOR k IN ('x' AS x, 'y' y)), b": ["a", "b"],
+    "SELECT * FROM a UNPIVOT INCLUDE NULLS (v FOR k IN (x, y)) AS u, b, c": ["a", "b", "c"],
+    "SELECT * FROM a TABLESAMPLE (5 ROWS) REPEATABLE (1), b TABLESAMPLE (9 PERCENT) s, c": [
+        *("a", "b", "c"),
+    ],
+    "SELECT * FROM range(3), a, explode(array(1)) AS e(x), b": ["a", "b"],
+    "SELECT * FROM TABLE(range(3)) r, a, f(TABLE(b), TABLE c PARTITION BY x, y), d": [
+        *("a", "b", "c", "d"),
+    ],
+    "SELECT * FROM VALUES (1, 2), (3, 4) AS v(x, y), a": ["a"],
+    "SELECT * FROM VALUES (1), (2) v, a JOIN b, VALUES 1, 2 `w`, c": ["a", "b", "c"],
+    "SELECT * FROM VALUES (1) JOIN a, b": ["a", "b"],
+    "SELECT * FROM VALUES (1) + x, y IS NULL, (2) IN (3), z": [],
+    "SELECT * FROM (VALUES (1), (2)), a, LATERAL VALUES (1) x, b": ["a", "b"],
+    "SELECT x, y FROM a LATERAL VIEW explode(xs) e AS x, y UNION SELECT * FROM b, c": [
+        *("a", "b", "c"),
+    ],
     "SELECT 'FROM b', \"FROM c\" -- FROM d\n FROM a /* , e */": ["a"],
     # no tables
     "SELECT * FROM range(3), explode(array(1)) t(x)": [],
@@ -179,3 +196,8 @@ def test_tables_have_the_condition_of_their_query(
     text: str, conditions: list[tuple[str | None, bool]]
 ) -> None:
     assert [(item.where, item.is_joined) for item in references_in(Parser(text))] == conditions
+
+
+def test_an_argument_of_a_table_function_takes_no_alias() -> None:
+    result = references_in(Parser("SELECT * FROM f(TABLE(a), TABLE b, TABLE(SELECT * FROM c))"))
+    assert [item.alias_position is None for item in result] == [True, True, False]

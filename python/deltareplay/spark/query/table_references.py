@@ -21,7 +21,7 @@ _BEGINNINGS = (
 #: Keywords that end a list of tables.
 _AFTER_TABLES = (
     *("SELECT", "VALUES", "WHERE", "GROUP", "ORDER", "HAVING", "LIMIT", "OFFSET", "WINDOW", "VIEW"),
-    *("PIVOT", "UNPIVOT", "CLUSTER", "DISTRIBUTE", "SORT", "UNION", "EXCEPT", "MINUS", "INTERSECT"),
+    *("CLUSTER", "DISTRIBUTE", "SORT", "UNION", "EXCEPT", "MINUS", "INTERSECT"),
 )
 
 
@@ -29,7 +29,7 @@ _AFTER_TABLES = (
 _AFTER_TABLE = (
     *_AFTER_TABLES,
     *("JOIN", "INNER", "CROSS", "LEFT", "RIGHT", "FULL", "SEMI", "ANTI", "NATURAL", "ON", "USING"),
-    *("LATERAL", "INSERT", "MAP", "REDUCE", "TABLESAMPLE", "WITH"),
+    *("LATERAL", "INSERT", "MAP", "REDUCE", "TABLESAMPLE", "WITH", "PIVOT", "UNPIVOT"),
 )
 
 
@@ -52,6 +52,13 @@ _AFTER_WHERE = (
 _NOT_INNER = (
     *("LEFT", "RIGHT", "FULL", "OUTER", "SEMI", "ANTI", "PIVOT", "UNPIVOT"),
     *("TABLESAMPLE", "INSERT"),
+)
+
+
+#: Keywords that continue an expression, and are not an alias of VALUES.
+_CONTINUE_VALUE = (
+    *("AND", "OR", "NOT", "IS", "IN", "BETWEEN", "LIKE", "ILIKE", "RLIKE", "REGEXP", "DIV"),
+    *("COLLATE", "WHEN", "THEN", "ELSE", "END"),
 )
 
 
@@ -128,8 +135,10 @@ def _tables(parser: Parser) -> list[TableReference]:
     while parser.token.kind != "end":
         token, level = parser.token, levels[-1]
         level.count(token, may_follow=may_follow)
+        if level.in_values and _ends_values(before, token):
+            level.in_table_list, level.in_values = True, False
         if may_follow and token.kind in ("word", "quoted") and not token.is_word(*_NO_TABLE):
-            table = _table(parser, may_have_alias=not before.is_word("TABLE"))
+            table = _table(parser, may_have_alias=not _is_after_keyword(parser))
             if table is not None:
                 if _has_column_aliases(parser):
                     table = replace(table, allows_metadata=False)
@@ -155,18 +164,25 @@ def _tables(parser: Parser) -> list[TableReference]:
             if may_follow:
                 level.begin_from()
         elif token.is_word("TABLE"):
-            may_follow = (
-                not before.is_word(*_NAMES_TABLE) and parser.tokens[parser.index + 1].text != "("
-            )
+            may_follow = not before.is_word(*_NAMES_TABLE)
         elif token.is_word(*_AFTER_TABLES):
             if token.is_word("WHERE") and level.is_inner:
                 _add_condition(parser, references, level)
+            level.in_values = may_follow and token.is_word("VALUES")
             may_follow = level.in_table_list = False
         else:
             may_follow = token.is_word("JOIN") or (may_follow and token.is_word("LATERAL"))
         before = token
         parser.index += 1
     return references
+
+
+def _is_after_keyword(parser: Parser) -> bool:
+    """Return whether a table follows the keyword TABLE, with a parenthesis between them or not."""
+    index = parser.index - 1
+    if index > 0 and parser.tokens[index].text == "(":
+        index -= 1
+    return parser.tokens[index].is_word("TABLE")
 
 
 @dataclass
@@ -176,6 +192,7 @@ class _Level:
     Attributes:
         in_table_list: Whether a comma is followed by another table.
         is_arguments: Whether FROM separates arguments of a function.
+        in_values: Whether a comma is followed by another row of VALUES in FROM.
         tables: Indexes of the tables in FROM.
         relations: The number of tables, queries and functions in FROM.
         is_inner: Whether rows that do not satisfy WHERE do not affect the result.
@@ -183,6 +200,7 @@ class _Level:
 
     in_table_list: bool = False
     is_arguments: bool = False
+    in_values: bool = False
     tables: list[int] = field(default_factory=list)
     relations: int = 0
     is_inner: bool = True
@@ -190,6 +208,7 @@ class _Level:
     def begin_from(self) -> None:
         """Begin a FROM clause."""
         self.in_table_list = self.is_inner = True
+        self.in_values = False
         self.tables, self.relations = [], 0
 
     def count(self, token: Token, *, may_follow: bool) -> None:
@@ -197,6 +216,14 @@ class _Level:
         self.relations += may_follow or token.is_word("LATERAL")
         if token.is_word(*_NOT_INNER) or token.text == "|":
             self.is_inner = False
+
+
+def _ends_values(before: Token, token: Token) -> bool:
+    """Return whether the rows of VALUES end, because their alias or a join begins."""
+    if token.kind not in ("word", "quoted") or token.is_word(*_CONTINUE_VALUE):
+        return False
+    is_literal = before.kind == "string" or before.text[:1].isdigit()
+    return is_literal or before.text == ")" or token.is_word("AS")
 
 
 def _add_condition(parser: Parser, references: list[TableReference], level: _Level) -> None:
