@@ -47,6 +47,36 @@ def test_generated_columns(text: str, depends: bool) -> None:
     assert is_refused(field, rows=("ts", "G")) == depends  # the value is checked
 
 
+@pytest.mark.parametrize(
+    ("column", "text", "depends"),
+    [
+        ("now", "CAST(now() AS DATE)", True),
+        ("now", "CAST(`now` + 1 AS DATE)", False),
+        ("current_timestamp", "CAST(current_timestamp() AS DATE)", True),
+        ("current_timestamp", "current_timestamp + 1", False),  # Spark prefers the column
+        ("timestamp", "CAST(CAST(timestamp AS TIMESTAMP) AS DATE)", True),
+        ("timestamp", "CAST(d::timestamp AS DATE)", True),
+        ("timestamp", "date(TIMESTAMP '2026-01-31')", True),
+        ("timestamp", "timestamp % 7", False),
+    ],
+)
+def test_columns_with_the_name_of_a_function(column: str, text: str, depends: bool) -> None:
+    generated = Field("g", "date", metadata={"delta.generationExpression": text})
+    fields = [Field(column, "long"), *COLUMNS, generated]
+    if depends:
+        with pytest.raises(dr.UnsupportedFeatureError):
+            check_expressions(fields, (column,), "Asia/Kolkata")
+    else:
+        check_expressions(fields, (column,), "Asia/Kolkata")
+
+
+def test_defaults_refer_to_no_column() -> None:
+    field = Field("c", "date", metadata={"CURRENT_DEFAULT": "current_timestamp"})
+    with pytest.raises(dr.UnsupportedFeatureError):
+        fields = [Field("current_timestamp", "long"), field]
+        check_expressions(fields, ("current_timestamp",), "Asia/Kolkata")
+
+
 def test_defaults() -> None:
     """A default is only computed for rows without the column."""
     field = Field("c", "date", metadata={"CURRENT_DEFAULT": "current_date()"})

@@ -12,7 +12,7 @@ from deltareplay._protocol.schema import Field, Struct, Type, parts
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.scan import filters
 from deltareplay.spark.schema.fields import spark_type
-from deltareplay.spark.syntax.tokens import tokens
+from deltareplay.spark.syntax.tokens import Token, tokens
 from deltareplay.spark.writing.target_table import TargetTable
 
 #: Functions and literals that make an expression depend on the time zone, whatever their arguments.
@@ -50,10 +50,10 @@ def check_expressions(fields: Sequence[Field], column_names: Collection[str], zo
     types = {field.key: field.type for field in fields}
     names = {name.lower() for name in column_names}
     for field in fields:
-        text = field.generation_expression
+        text, columns = field.generation_expression, types
         if text is None and field.key not in names:
-            text = field.default
-        if text is None or not _depends_on_zone(text, field.type, types):
+            text, columns = field.default, {}
+        if text is None or not _depends_on_zone(text, field.type, columns):
             continue
         raise UnsupportedFeatureError(
             f"the column {field.name} is computed by {text}, which depends on the time zone, and "
@@ -116,13 +116,30 @@ def _depends_on_zone(text: str, type_: Type, types: Mapping[str, Type]) -> bool:
         type_: The type of the column that it computes.
         types: The types of the columns that it may refer to, by key.
     """
-    parsed = [token for token in tokens(text) if token.text not in ("(", ")", "")]
-    if type_ == "timestamp" and len(parsed) == 1 and parsed[0].is_word("NOW", "CURRENT_TIMESTAMP"):
+    parsed = list(tokens(text))
+    plain = [token for token in parsed if token.text not in ("(", ")", "")]
+    if type_ == "timestamp" and len(plain) == 1 and plain[0].is_word("NOW", "CURRENT_TIMESTAMP"):
         return False  # the current time itself
-    words = (token.name.lower() for token in parsed if token.kind in ("word", "quoted"))
-    return any(
-        _has_timestamp(types[word]) if word in types else word in _ZONE_DEPENDENT for word in words
-    )
+    for index, token in enumerate(parsed):
+        if token.kind not in ("word", "quoted"):
+            continue
+        name = token.name.lower()
+        if name in types and not _is_function_or_type(parsed, index):
+            if _has_timestamp(types[name]):
+                return True
+        elif name in _ZONE_DEPENDENT:
+            return True
+    return False
+
+
+def _is_function_or_type(parsed: Sequence[Token], index: int) -> bool:
+    """Return whether a name is that of a function, a literal or a type, not of a column."""
+    token, after = parsed[index], parsed[index + 1]
+    if after.text == "(":
+        return True
+    before = parsed[index - 1] if index > 0 else after
+    is_type = before.text == ":" or before.is_word("AS")
+    return token.kind == "word" and (after.kind == "string" or is_type)
 
 
 def _has_timestamp(type_: Type) -> bool:
