@@ -347,6 +347,18 @@ def test_a_pickle_keeps_its_range(log: logs.LogBuilder) -> None:
     assert pickle.loads(sent).versions == (1, 3)
 
 
+def test_a_pickle_of_an_empty_range_stays_empty(log: logs.LogBuilder) -> None:
+    table = appends(log)
+    changes = table.changes(4, allow_out_of_range=True, columns=["id"])
+    sent = pickle.dumps(changes)
+    log.commit(data.write(log.table, "later.parquet", {"id": [9]}))
+    for _ in range(2):
+        unpickled = pickle.loads(sent)
+        assert unpickled.versions is None
+        assert unpickled.to_arrow() == changes.schema.empty_table()
+        sent = pickle.dumps(unpickled)
+
+
 def test_splits_contain_the_changes(fed: dr.Table) -> None:
     for kind in ("full-delta", "min-delta"):
         changes = fed.changes(0, kind=kind, key=["name"], columns=["name"])  # type: ignore[arg-type]

@@ -188,11 +188,11 @@ class Changes(Frames, NotebookCard):
         return self._native.schema.__arrow_c_schema__()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        arguments = self._arguments
-        if self.versions is not None:
-            # the same range after unpickling, whatever the latest version is by then
-            first, last = self.versions
-            arguments = {**arguments, "start": first, "end": last}
+        # the same range after unpickling, whatever the latest version is by then
+        if self.versions is None:
+            return _without_rows, (self._table, self._native.end_version, self._arguments)
+        first, last = self.versions
+        arguments = {**self._arguments, "start": first, "end": last}
         return methodcaller("changes", **arguments), (self._table,)
 
     def __repr__(self) -> str:
@@ -200,3 +200,10 @@ class Changes(Frames, NotebookCard):
             return f"<Changes of {self._table!r}: no version>"
         first, last = self.versions
         return f"<Changes of {self._table!r}: versions {first} to {last}, {self.kind}>"
+
+
+def _without_rows(table: TableLocation, version: int, arguments: dict[str, Any]) -> Changes:
+    """Return the changes after a version, as if it were the latest."""
+    arguments = {**arguments, "start": version + 1, "end": None, "allow_out_of_range": True}
+    native = table.native.changes(**arguments, newest=version)
+    return Changes.from_native(table, native, arguments)

@@ -27,6 +27,12 @@ impl Changes {
         self.0.versions()
     }
 
+    /// Returns the version whose columns the rows have.
+    #[getter]
+    fn end_version(&self) -> u64 {
+        self.0.end_version()
+    }
+
     /// Returns the rows, read on demand.
     fn rows(&self, py: Python<'_>) -> PyResult<BatchIterator> {
         let rows = detached(py, || self.0.rows())?;

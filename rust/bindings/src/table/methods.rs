@@ -135,7 +135,7 @@ impl Table {
     }
 
     /// Returns the changed rows from `start` to `end`, both inclusive.
-    #[pyo3(signature = (start, end=None, *, kind="full-delta", deleted=None, columns=None, filter=None, key=None, most_rows=None, require_feed=false, allow_out_of_range=false))]
+    #[pyo3(signature = (start, end=None, *, kind="full-delta", deleted=None, columns=None, filter=None, key=None, most_rows=None, require_feed=false, allow_out_of_range=false, newest=None))]
     #[allow(clippy::too_many_arguments, reason = "the options of one call")]
     fn changes(
         &self,
@@ -150,6 +150,7 @@ impl Table {
         most_rows: Option<i128>,
         require_feed: bool,
         allow_out_of_range: bool,
+        newest: Option<u64>,
     ) -> PyResult<Changes> {
         let start = convert::edge("start", start)?;
         let end = end.map(|end| convert::edge("end", end)).transpose()?;
@@ -161,6 +162,7 @@ impl Table {
             most_rows: convert::limit(py, "most_rows", most_rows)?,
             require_feed,
             allow_out_of_range,
+            newest,
         };
         detached(py, || self.0.changes(start, end, options)).map(Changes)
     }

@@ -64,6 +64,8 @@ pub struct ChangeOptions {
     pub require_feed: bool,
     /// Return no rows for a range after the newest version, instead of an error.
     pub allow_out_of_range: bool,
+    /// The version that counts as the newest; `None` for the newest of the table.
+    pub newest: Option<u64>,
 }
 
 /// The changes of a range of versions. The log of the range is read on demand. Cheap to clone.
@@ -91,7 +93,7 @@ impl Changes {
         strict: bool,
         options: ChangeOptions,
     ) -> Result<Self> {
-        let range = range::resolve(source, start, end, strict, options.allow_out_of_range)?;
+        let range = range::resolve(source, start, end, strict, &options)?;
         let definition = ChangesDefinition::new(
             &range.end,
             range.start.as_ref(),
@@ -118,6 +120,11 @@ impl Changes {
     /// Returns the first and the last version; `None` if the range has no commit.
     pub fn versions(&self) -> Option<(u64, u64)> {
         self.range.versions
+    }
+
+    /// Returns the version whose columns the rows have.
+    pub fn end_version(&self) -> u64 {
+        self.range.end.version()
     }
 
     /// Returns the rows: commits in order. Within a commit, the rows of change data files are in the order of the

@@ -4,6 +4,7 @@ pub(super) mod commits;
 pub(super) mod derive;
 pub(super) mod metadata_history;
 
+use super::ChangeOptions;
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::LogListing;
 use crate::log::history::{TimestampMatch, find_timestamp};
@@ -45,9 +46,10 @@ pub(super) fn resolve(
     start: Edge,
     end: Option<Edge>,
     strict: bool,
-    allow_out_of_range: bool,
+    options: &ChangeOptions,
 ) -> Result<Range> {
-    let newest = load(source, None, strict)?;
+    let allow_out_of_range = options.allow_out_of_range;
+    let newest = load(source, options.newest, strict)?;
     let latest = newest.version();
     let finder = Finder::new(source, &newest, start, end)?;
     let first = finder.first(start, allow_out_of_range)?;
