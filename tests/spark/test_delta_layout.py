@@ -44,6 +44,20 @@ def test_optimizes(spark: Any, tmp_path: Path) -> None:
     assert caught.value.code == "optimize.where"
 
 
+def test_optimizes_with_a_number_of_columns_that_is_none(spark: Any, tmp_path: Path) -> None:
+    """Another writer may store any text; delta-spark then fails with ``NumberFormatException``."""
+    property = '"configuration":{"delta.dataSkippingNumIndexedCols":"many"}'
+    table = three_files(spark, tmp_path / "t", [])
+    log = tmp_path / "t/_delta_log/00000000000000000000.json"
+    text = log.read_text()
+    log.write_text(text.replace('"configuration":{}', property))
+    for checksum in log.parent.glob("*.crc"):
+        checksum.unlink()
+    assert log.read_text() != text
+    [row] = table.optimize().executeCompaction().collect()
+    assert (row["metrics"]["numTableColumns"], row["metrics"]["numTableColumnsWithStats"]) == (2, 2)
+
+
 def test_optimizes_partitions(spark: Any, tmp_path: Path) -> None:
     table = three_files(spark, tmp_path / "t", ["key"])
     [row] = table.optimize().where("key = 'a'").executeCompaction().collect()

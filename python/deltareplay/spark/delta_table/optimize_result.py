@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -150,7 +150,7 @@ def _metrics(
     considered = before.files(["path"], where).num_rows
     partitions = len({json.dumps(file["partitionValues"], sort_keys=True) for file in removed})
     columns = len(before.schema.names)
-    indexed = int(before.properties.get("delta.dataSkippingNumIndexedCols", 32))
+    indexed = _indexed_columns(before.properties)
     clusters = not z_order_by and "delta.clustering" in before.domain_metadata
     vectors = [file["deletionVector"] for file in removed if file["deletionVector"]]
     metrics: dict[str, Any] = {
@@ -202,6 +202,20 @@ def _metrics(
             "numOutputZCubes": partitions,
         }
     return metrics
+
+
+def _indexed_columns(properties: Mapping[str, str]) -> int:
+    """Return the number of columns that get statistics; negative for all.
+
+    Another writer may have stored a text that is no number; files then get the default.
+
+    >>> _indexed_columns({"delta.dataSkippingNumIndexedCols": "many"})
+    32
+    """
+    try:
+        return int(properties.get("delta.dataSkippingNumIndexedCols", ""))
+    except ValueError:
+        return 32
 
 
 def _files(table: Table, version: int | None) -> tuple[list[Any], list[Any]]:
