@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pyarrow as pa
 import pytest
 from support.statements import parsed
 
 import deltareplay as dr
+from deltareplay.spark.catalog.lookup import CatalogEntry
 from deltareplay.spark.statements.create import CreateTable, NewColumn
 
 DELTA = ("delta", "/tmp/a b")
@@ -198,3 +202,25 @@ def test_only_registers_a_location_without_definition(text: str, expected: bool)
     statement = parsed(text)
     assert isinstance(statement, CreateTable)
     assert statement.only_registers == expected
+
+
+def test_a_name_for_an_existing_table_requires_the_format(tmp_path: Path) -> None:
+    """Spark's own error for a session without the format does not say what to do."""
+
+    class Reader:
+        def format(self, _: str) -> Reader:
+            return self
+
+        schema = format
+
+        def load(self, _: str) -> Reader:
+            raise RuntimeError("[DATA_SOURCE_NOT_FOUND]")
+
+    class Session:
+        read = Reader()
+
+    dr.create_table(tmp_path, pa.schema({"id": pa.int64()}))
+    statement = parsed(f"CREATE TABLE t USING delta LOCATION '{tmp_path}'")
+    with pytest.raises(dr.UnsupportedFeatureError, match="register") as caught:
+        statement.run(Session(), CatalogEntry(("t",)))  # type: ignore[arg-type]
+    assert caught.value.code == "spark.no_delta"

@@ -162,6 +162,7 @@ class CreateTable(Statement):
             UnsupportedFeatureError: ``spark.too_old``; or as by ``definition.create``.
         """
         if self.only_registers and lookup.at_path(str(self.location)).native.exists():
+            registration.check_takes_delta(spark)
             return spark.sql(self.text)
         capabilities.require_spark_4(spark, "CREATE TABLE")
         if self.mode == "create_if_not_exists" and entry.exists and not entry.is_view:
