@@ -204,6 +204,33 @@ def test_a_name_qualifies_the_columns(spark: Any, tmp_path: Path, name: str, pac
     assert rows_of(table.toDF()) == [("a", 16), ("b", 2), ("e", 6)]
 
 
+@pytest.mark.parametrize("package", ["deltareplay.spark", "delta.tables"])
+def test_a_full_name_qualifies_columns_of_python(
+    spark: Any, tmp_path: Path, name: str, package: str
+) -> None:
+    from pyspark.sql.functions import col
+
+    if package == "delta.tables" and not capabilities.has_delta(spark):
+        pytest.skip("needs delta-spark's jar")
+    write_table(spark, tmp_path / "t")
+    spark.sql(f"CREATE TABLE {name} USING delta LOCATION '{tmp_path / 't'}'")
+    full, short = f"spark_catalog.default.{name}", f"default.{name}"
+    table = pytest.importorskip(package).DeltaTable.forName(spark, name)
+    rows = table.toDF()
+    for qualifier in (full, short, name):
+        assert rows_of(rows.where(col(f"{qualifier}.key") > "c").select(f"{qualifier}.value")) == [
+            (4,)
+        ]
+    table.delete(col(f"{short}.key") == "d")
+    table.update(col(f"{full}.key") == "a", {"value": col(f"{full}.value") + 10})
+    source = spark.createDataFrame([("a", 5), ("e", 6)], ["key", "value"]).alias("s")
+    merge = table.merge(source, col(f"{full}.key") == col("s.key")).whenNotMatchedInsertAll()
+    value = col(f"{short}.value") + col("s.value")
+    merge = merge.whenMatchedUpdate(col(f"{full}.value") > 1, {"value": value})
+    merge.whenNotMatchedBySourceDelete(col(f"{short}.value") == 3).execute()
+    assert rows_of(table.toDF()) == [("a", 16), ("b", 2), ("e", 6)]
+
+
 def test_history(spark: Any, tmp_path: Path) -> None:
     write_table(spark, tmp_path / "t")
     table = write_table(spark, tmp_path / "t", [("a", 3)])

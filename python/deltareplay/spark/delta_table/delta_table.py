@@ -24,6 +24,7 @@ from deltareplay.spark.maintenance.detail import detail
 from deltareplay.spark.maintenance.history import history
 from deltareplay.spark.maintenance.vacuum import vacuum
 from deltareplay.spark.scan.read import read
+from deltareplay.spark.scan.table_alias import aliased
 from deltareplay.spark.schema.frames import empty_frame
 from deltareplay.spark.session import capabilities, settings
 from deltareplay.spark.syntax import names
@@ -71,7 +72,7 @@ class DeltaTable:
         """
         rows = read(self._spark, self._table)
         is_named = self._alias is not None or self._name is not None
-        return rows.alias(self._expressions.qualifier) if is_named else rows
+        return aliased(rows, self._expressions.qualifier) if is_named else rows
 
     def alias(self, aliasName: str) -> DeltaTable:
         """Name the table in conditions and values.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltareplay.spark.dml.assignments import checked_assignments, without_alias
 from deltareplay.spark.dml.statement import checked_condition
+from deltareplay.spark.scan.table_alias import TableAlias
 from deltareplay.spark.session import settings
 from deltareplay.spark.syntax import names, qualifiers
 
@@ -40,7 +41,8 @@ class Expressions:
         if name is None:
             return cls()
         table = names.table_parts(name)
-        return cls(table[-1], {**qualifiers.aliases(table, table[-1]), ("target",): table[-1]})
+        alias = TableAlias.of(table)
+        return cls(alias, {**qualifiers.aliases(table, alias), ("target",): alias})
 
     def condition(self, value: Any) -> Expression | None:
         """Check the type of a condition, and return it with the qualifier; it may be None.

@@ -13,6 +13,7 @@ from deltareplay.spark.dml.target_rows import RowSets
 from deltareplay.spark.query import subqueries
 from deltareplay.spark.scan import hidden_columns
 from deltareplay.spark.scan.skipping import negated_target_filter
+from deltareplay.spark.scan.table_alias import aliased
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
@@ -89,7 +90,7 @@ def _run(
     rewrite = Rewrite(candidates, statement.target, transaction)
     matches = candidates.rows(candidates.numbers() - covered)
     if where is not None:
-        matches = matches.alias(target_alias).where(as_column(where))
+        matches = aliased(matches, target_alias).where(as_column(where))
     marked = RowSets.of(matches)
     covered_rows = candidates.live_rows(covered).values()
     deleted = None

@@ -14,6 +14,7 @@ from deltareplay.spark.catalog.table_argument import TableLike, resolved, table_
 from deltareplay.spark.dml.target_rows import Candidates
 from deltareplay.spark.scan import hidden_columns
 from deltareplay.spark.scan.skipping import target_filter
+from deltareplay.spark.scan.table_alias import aliased
 from deltareplay.spark.schema.fields import struct_type
 from deltareplay.spark.session import capabilities, settings
 from deltareplay.spark.syntax import names
@@ -123,7 +124,7 @@ class DmlStatement:
 
     def empty(self, alias: str) -> DataFrame:
         """Return an empty frame with the table's columns, for the analysis of conditions."""
-        return self.candidates("1 = 0").rows(()).alias(alias)
+        return aliased(self.candidates("1 = 0").rows(()), alias)
 
     def matching_files(
         self, transaction: Transaction, where: str | Column | None, alias: str

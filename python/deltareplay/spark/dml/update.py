@@ -22,6 +22,7 @@ from deltareplay.spark.dml.statement import (
 from deltareplay.spark.dml.target_rows import RowSets
 from deltareplay.spark.query import subqueries
 from deltareplay.spark.scan import hidden_columns
+from deltareplay.spark.scan.table_alias import aliased
 from deltareplay.spark.schema.alignment import widened
 from deltareplay.spark.schema.string_lengths import declared_type, has_char
 from deltareplay.spark.session import capabilities, internals
@@ -110,7 +111,7 @@ def _run(
     rewrite = Rewrite(candidates, statement.target, transaction)
     rows = candidates.rows()
     if where is not None:
-        rows = rows.alias(target_alias).where(as_column(where))
+        rows = aliased(rows, target_alias).where(as_column(where))
     marked = RowSets.of(rows)
     updated = len(marked)
     if not marked and not statement.is_idempotent:
@@ -118,8 +119,9 @@ def _run(
     with rewrite.discarded_on_error():
         if marked:
             rows = candidates.rows(marked.counts)
-            in_one_scan = _uses_one_scan(statement, assignments, rows.alias(target_alias))
-            rows = (marked.flagged if in_one_scan else marked.only)(rows).alias(target_alias)
+            in_one_scan = _uses_one_scan(statement, assignments, aliased(rows, target_alias))
+            rows = (marked.flagged if in_one_scan else marked.only)(rows)
+            rows = aliased(rows, target_alias)
             changed = _updated(rows, statement, assignments, target_alias)
             rewrite.stage(marked, changed, with_remaining=in_one_scan)
         metrics = rewrite.commit_metrics(numUpdatedRows=updated)

@@ -8,7 +8,9 @@ from deltareplay import _native
 from deltareplay._protocol.schema import Field, Struct, schema_json
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.scan import connect_sql, filters
+from deltareplay.spark.scan.table_alias import TableAlias
 from deltareplay.spark.session import capabilities, internals
+from deltareplay.spark.syntax import qualifiers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +43,7 @@ def target_filter(
     if condition is None:
         return None
     frame = analyzed()
-    text = _sql(condition, frame)
+    text = _sql(condition, frame, alias)
     return skipping_filter(text, frame.sparkSession, snapshot, alias, joined=joined)
 
 
@@ -69,7 +71,7 @@ def negated_target_filter(
 ) -> Filter | None:
     """Return a filter that is true wherever a condition is false or null; None selects all."""
     frame = analyzed()
-    text = _sql(condition, frame)
+    text = _sql(condition, frame, alias)
     text = None if text is None else _negated(text)
     return skipping_filter(text, frame.sparkSession, snapshot, alias, joined=False)
 
@@ -108,10 +110,19 @@ def skipping_filter(
         return None  # Spark has more functions than the core
 
 
-def _sql(condition: str | Column, frame: DataFrame) -> str | None:
-    """Return a condition as SQL; on classic Spark, a column is printed from the plan's top node."""
+def _sql(condition: str | Column, frame: DataFrame, alias: str) -> str | None:
+    """Return a condition as SQL, with the alias alone before columns of the table."""
     if isinstance(condition, str):
         return condition
+    text = _printed(condition, frame)
+    if isinstance(alias, TableAlias):
+        table = (*alias.namespace, alias)
+        return qualifiers.with_aliases(text, qualifiers.aliases(table, alias))
+    return text
+
+
+def _printed(condition: Column, frame: DataFrame) -> str | None:
+    """Return a column as SQL; on classic Spark, it is printed from the plan's top node."""
     if not capabilities.is_classic(frame.sparkSession):
         return connect_sql.sql(condition, frame.sparkSession)
     rules = internals.jvm(frame.sparkSession).org.apache.spark.sql.catalyst.optimizer

@@ -20,6 +20,7 @@ from deltareplay.spark.dml.statement import (
     qualified,
 )
 from deltareplay.spark.scan import hidden_columns
+from deltareplay.spark.scan.table_alias import aliased
 from deltareplay.spark.schema.alignment import MERGING, lacking, untyped, widened
 from deltareplay.spark.schema.fields import spark_type
 from deltareplay.spark.session import settings
@@ -192,7 +193,7 @@ class JoinedColumns:
         pairs = self.source if when == "not_matched" else self.target
         columns = [sf.col(copy).alias(field.name) for field, copy in pairs]
         hidden = [sf.col(name) for name in rows.columns if name.startswith(hidden_columns.PREFIX)]
-        return rows.select(*columns, *hidden).alias(alias)
+        return aliased(rows.select(*columns, *hidden), alias)
 
     def _visible_names(self, when: When) -> list[str]:
         pairs = [] if when == "not_matched" else list(self.target)

@@ -24,6 +24,7 @@ from deltareplay.spark.dml.target_rows import EXTRA_ROW, RowSets, bit, words
 from deltareplay.spark.query import subqueries
 from deltareplay.spark.scan import hidden_columns
 from deltareplay.spark.scan.skipping import target_filter
+from deltareplay.spark.scan.table_alias import aliased
 from deltareplay.spark.session import settings
 from deltareplay.spark.syntax import names
 from deltareplay.spark.writing.table_rows import table_rows
@@ -206,7 +207,7 @@ class MergeExecution:
 
     def _target(self, rows: DataFrame) -> DataFrame:
         """Give rows of the table the alias that conditions refer to."""
-        return rows.alias(self.columns.target_alias)
+        return aliased(rows, self.columns.target_alias)
 
     def _matches(self, source: DataFrame, candidates: Candidates) -> _Matches:
         """Find the rows of the table that match, and those that each clause changes."""
