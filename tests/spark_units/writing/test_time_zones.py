@@ -70,6 +70,21 @@ def test_columns_with_the_name_of_a_function(column: str, text: str, depends: bo
         check_expressions(fields, (column,), "Asia/Kolkata")
 
 
+@pytest.mark.parametrize(
+    ("type_", "text", "depends"),
+    [
+        ("timestamp", "date_trunc('MONTH', d)", True),
+        ("timestamp", "d + INTERVAL 1 HOUR", True),
+        ("timestamp", "NULL", False),
+        ("date", "CAST(CAST(time_stamp AS TIMESTAMP_LTZ) AS DATE)", True),
+        ("date", "CAST(date_trunc('MONTH', d) AS DATE)", False),
+    ],
+)
+def test_timestamps_of_dates(type_: str, text: str, depends: bool) -> None:
+    """A date begins at another time in each zone, on which the same date does not depend."""
+    assert is_refused(Field("g", type_, metadata={"delta.generationExpression": text})) == depends
+
+
 def test_defaults_refer_to_no_column() -> None:
     field = Field("c", "date", metadata={"CURRENT_DEFAULT": "current_timestamp"})
     with pytest.raises(dr.UnsupportedFeatureError):

@@ -28,6 +28,7 @@ _ZONE_DEPENDENT = frozenset(
         "make_timestamp",
         "now",
         "timestamp",
+        "timestamp_ltz",
         "to_timestamp",
         "to_unix_timestamp",
         "try_to_timestamp",
@@ -118,8 +119,9 @@ def _depends_on_zone(text: str, type_: Type, types: Mapping[str, Type]) -> bool:
     """
     parsed = list(tokens(text))
     plain = [token for token in parsed if token.text not in ("(", ")", "")]
-    if type_ == "timestamp" and len(plain) == 1 and plain[0].is_word("NOW", "CURRENT_TIMESTAMP"):
-        return False  # the current time itself
+    if type_ == "timestamp":
+        # a timestamp of a date or a text is local; the current time is the same in all zones
+        return not (len(plain) == 1 and plain[0].is_word("NOW", "CURRENT_TIMESTAMP", "NULL"))
     for index, token in enumerate(parsed):
         if token.kind not in ("word", "quoted"):
             continue
