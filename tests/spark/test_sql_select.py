@@ -210,6 +210,93 @@ def test_creates_a_temporary_view_with_names_of_columns(spark: Any, target: str)
         spark.sql("DROP VIEW `a view`")
 
 
+def test_creates_a_temporary_view_with_a_comment(spark: Any, target: str) -> None:
+    for scope, view in (("", "commented"), ("GLOBAL", "global_temp.commented")):
+        head = f"CREATE OR REPLACE {scope} TEMPORARY VIEW commented (k, v) COMMENT 'why'"
+        dr_spark.sql(spark, f"{head} AS SELECT * FROM {target}")
+        try:
+            assert rows_of(spark.sql(f"SELECT k, v FROM {view}")) == ROWS[:3]
+        finally:
+            spark.sql(f"DROP VIEW {view}")
+
+
+def test_a_temporary_view_may_have_the_schema_of_the_session(spark: Any, target: str) -> None:
+    if capabilities.version(spark) < (4, 2):
+        pytest.skip("needs Spark 4.2")
+    for schema in ("session", "System.Session"):
+        dr_spark.sql(spark, f"CREATE TEMPORARY VIEW {schema}.mine AS SELECT * FROM {target}")
+        try:
+            assert rows_of(dr_spark.sql(spark, f"SELECT * FROM {schema}.mine")) == ROWS[:3]
+        finally:
+            spark.sql("DROP VIEW mine")
+
+
+def test_spark_creates_a_view_of_another_format(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("1,a")
+    options = f"OPTIONS (path '{tmp_path / 'rows.csv'}')"
+    dr_spark.sql(spark, f"CREATE TEMPORARY VIEW of_csv (x INT, `y z` STRING) USING csv {options}")
+    try:
+        assert rows_of(spark.sql("SELECT x, `y z` FROM of_csv")) == [(1, "a")]
+    finally:
+        spark.sql("DROP VIEW of_csv")
+
+
+def test_alters_a_temporary_view(spark: Any, target: str) -> None:
+    for scope, view in (("", "altered"), ("GLOBAL", "global_temp.altered")):
+        spark.sql(f"CREATE {scope} TEMPORARY VIEW altered AS SELECT 1 AS x")
+        try:
+            dr_spark.sql(spark, f"ALTER VIEW {view} AS SELECT key FROM {target}")
+            assert rows_of(spark.sql(f"SELECT * FROM {view}")) == [("a",), ("b",), ("c",)]
+        finally:
+            spark.sql(f"DROP VIEW {view}")
+    with pytest.raises(Exception, match=r"altered|CREATE TEMPORARY VIEW"):
+        dr_spark.sql(spark, f"ALTER VIEW altered AS SELECT key FROM {target}")
+
+
+@pytest.mark.parametrize(
+    "head", ["CREATE TEMPORARY VIEW IF NOT EXISTS v", "CREATE TEMPORARY VIEW a.v"]
+)
+def test_spark_refuses_what_temporary_views_do_not_have(spark: Any, target: str, head: str) -> None:
+    with pytest.raises(Exception, match=r"IF NOT EXISTS|TOO_MANY_NAME_PARTS|QUALIFIER"):
+        dr_spark.sql(spark, f"{head} AS SELECT * FROM {target}")
+
+
+def test_functions_query_temporary_views_only(spark: Any, target: str) -> None:
+    text = "FUNCTION highest() RETURNS INT RETURN (SELECT max(value) FROM {})"
+    if not capabilities.has_delta(spark):
+        for kind in ("CREATE OR REPLACE TEMPORARY", "CREATE"):
+            with pytest.raises(dr.UnsupportedFeatureError, match="VIEW") as caught:
+                dr_spark.sql(spark, f"{kind} {text.format(target)}")
+            assert caught.value.code == "sql.view"
+    dr_spark.sql(spark, f"CREATE TEMPORARY VIEW of_function AS SELECT * FROM {target}")
+    try:
+        dr_spark.sql(spark, f"CREATE TEMPORARY {text.format('of_function')}")
+        assert fetch(spark, f"SELECT key FROM {target} WHERE value = highest()") == [("c",)]
+        spark.sql("DROP TEMPORARY FUNCTION highest")
+    finally:
+        spark.sql("DROP VIEW of_function")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM {}",
+        "WITH s AS (SELECT 'x' AS key, 1 AS value) INSERT INTO {} SELECT * FROM s",
+        "FROM VALUES ('x', 1) AS s(key, value) INSERT INTO {} SELECT *",
+        "TRUNCATE TABLE {}",
+        "ALTER TABLE {} ADD COLUMN other INT",
+        "RESTORE TABLE {} TO VERSION AS OF 0",
+    ],
+)
+def test_changes_have_no_plan_of_spark(spark: Any, target: str, statement: str) -> None:
+    if capabilities.has_delta(spark):
+        pytest.skip("delta-spark has plans")
+    with pytest.raises(dr.UnsupportedFeatureError) as caught:
+        dr_spark.sql(spark, f"EXPLAIN EXTENDED {statement.format(target)}")
+    assert caught.value.code == "sql.explain"
+    assert fetch(spark, f"SELECT * FROM {target}") == ROWS[:3]
+
+
 def test_a_variable_has_the_result_of_a_query(spark: Any, target: str) -> None:
     spark.sql("DECLARE OR REPLACE VARIABLE highest INT")
     try:
@@ -263,7 +350,7 @@ QUERIES = [
     "WITH u AS (SELECT * FROM {u} WHERE value > 10) SELECT u.* FROM u, {t} t WHERE u.key = t.key",
     "SELECT * FROM {t} AS x(value, key) WHERE value = 'b' AND key < 9",
     "SELECT * FROM {t} WHERE substring(key FROM 1) = 'b' AND value IS NOT DISTINCT FROM 2",
-    "SELECT u.key, b FROM {t} PIVOT (sum(value) FOR key IN ('a' AS a, 'b' AS b)), {u} u WHERE b > 1",
+    "SELECT u.key, b FROM {t} PIVOT (sum(value) FOR key IN ('b' AS b)), {u} u WHERE b > 1",
     "SELECT v.x, u.key FROM VALUES (1), (2) AS v(x), {u} u WHERE u.value > 10 AND x = 1",
     "SELECT id, t.key FROM range(2), {t} TABLESAMPLE (100 PERCENT) t, {u} u WHERE t.key = u.key",
 ]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from support.statements import parsed
+from support.unknown_format import Session
 
 import deltareplay as dr
 from deltareplay.spark.catalog.lookup import CatalogEntry
@@ -206,19 +207,6 @@ def test_only_registers_a_location_without_definition(text: str, expected: bool)
 
 def test_a_name_for_an_existing_table_requires_the_format(tmp_path: Path) -> None:
     """Spark's own error for a session without the format does not say what to do."""
-
-    class Reader:
-        def format(self, _: str) -> Reader:
-            return self
-
-        schema = format
-
-        def load(self, _: str) -> Reader:
-            raise RuntimeError("[DATA_SOURCE_NOT_FOUND]")
-
-    class Session:
-        read = Reader()
-
     dr.create_table(tmp_path, pa.schema({"id": pa.int64()}))
     statement = parsed(f"CREATE TABLE t USING delta LOCATION '{tmp_path}'")
     with pytest.raises(dr.UnsupportedFeatureError, match="register") as caught:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
-from deltareplay.spark.catalog import lookup
+from deltareplay.spark.catalog import lookup, registration
 from deltareplay.spark.catalog.timestamps import evaluate_timestamp
 from deltareplay.spark.query import change_functions, metadata_column, target_views
 from deltareplay.spark.query.table_references import TableReference, references_in
@@ -19,7 +19,7 @@ from deltareplay.spark.schema.fields import columns_of
 from deltareplay.spark.schema.frames import empty_frame
 from deltareplay.spark.session import capabilities
 from deltareplay.spark.syntax import names, qualifiers
-from deltareplay.spark.syntax.parser import ConstantExpression, Name, Parser
+from deltareplay.spark.syntax.parser import QUERY, ConstantExpression, Name, Parser
 from deltareplay.spark.syntax.tokens import Token
 
 if TYPE_CHECKING:
@@ -44,27 +44,60 @@ def run(spark: SparkSession, text: str) -> DataFrame:
 
 def run_on_snapshots(spark: SparkSession, text: str) -> DataFrame:
     """Run a query whose Delta tables are replaced by snapshots that deltareplay reads."""
-    view = _view(text)
+    view = _view(text) or _altered_view(spark, text)
     query = text if view is None or view.query is None else view.query
     query, frames = _with_frames(spark, query)
     if not frames:
+        if view is not None and view.provider == "delta":
+            registration.check_takes_delta(spark)
         return spark.sql(text)
     if view is None:
+        _refuse_function(text)
         return spark.sql(query, **frames)
-    if view.method is None or view.query is None or len(view.name) != 1:
+    if view.method is None:
         raise UnsupportedFeatureError(
             "without delta-spark's jar, Spark cannot open the Delta tables of a view in the "
             "catalog: use CREATE TEMPORARY VIEW name [(columns)] AS query, which stays at the "
             "current versions of the tables",
             code="sql.view",
         )
+    name = _temporary_name(spark, view.name)
+    if view.query is None or name is None:
+        return spark.sql(text)  # raises an error: no temporary view has such a clause or name
     rows = spark.sql(query, **frames)
     if view.columns:
         rows = _renamed(rows, view.columns)
-    getattr(rows, view.method)(names.quoted(view.name[0]))
+    getattr(rows, view.method)(names.quoted(name))
     if "Global" not in view.method and not view.columns:
-        target_views.remember(spark, view.name[0], view.query, rows)
+        target_views.remember(spark, name, view.query, rows)
     return empty_frame(spark)
+
+
+def _temporary_name(spark: SparkSession, name: Name) -> str | None:
+    """Return the name of a temporary view without its schema; None if Spark does not take it."""
+    schema = tuple(part.lower() for part in name[:-1])
+    is_session = schema in (("session",), ("system", "session"))
+    takes_schema = is_session and capabilities.version(spark) >= (4, 2)
+    return name[-1] if takes_schema or len(name) == 1 else None
+
+
+def _refuse_function(text: str) -> None:
+    """Refuse a function with a query of Delta tables, which are temporary views here.
+
+    Raises:
+        UnsupportedFeatureError: ``sql.view``.
+    """
+    parser = Parser(text)
+    if not parser.takes("CREATE"):
+        return
+    parser.takes("OR", "REPLACE")
+    parser.takes("TEMPORARY")
+    if parser.takes("FUNCTION"):
+        raise UnsupportedFeatureError(
+            "without delta-spark's jar, Spark cannot open the Delta tables of a function: use "
+            "CREATE TEMPORARY VIEW for each table, and these views in a TEMPORARY FUNCTION",
+            code="sql.view",
+        )
 
 
 def _renamed(rows: DataFrame, columns: list[tuple[str, str | None]]) -> DataFrame:
@@ -253,18 +286,20 @@ def _escaped_braces(text: str) -> str:
 
 @dataclass(frozen=True)
 class _View:
-    """A ``CREATE VIEW`` statement.
+    """A statement that defines a view.
 
     Attributes:
         method: The DataFrame method that creates the view; None for a view in the catalog.
         columns: The names of its columns, each with its comment, if the statement has them.
         query: The query of the view; None if the statement has other clauses.
+        provider: The format of a view ``USING`` a format, in lower case.
     """
 
     method: str | None
     name: Name
     columns: list[tuple[str, str | None]]
     query: str | None
+    provider: str | None = None
 
 
 def _view(text: str) -> _View | None:
@@ -283,8 +318,34 @@ def _view(text: str) -> _View | None:
     def column() -> tuple[str, str | None]:
         return parser.identifier(), parser.string() if parser.takes("COMMENT") else None
 
+    start = parser.index
+    if parser.sees("("):
+        parser.skip_parentheses()
+    if parser.takes("USING"):
+        return _View(method, name, [], None, ".".join(parser.optional_name()).lower())
+    parser.index = start
     columns = parser.in_parentheses(column) if parser.sees("(") else []
+    if method is not None and parser.takes("COMMENT"):
+        parser.string()  # Spark does not show it
     return _View(method, name, columns, parser.query() if parser.takes("AS") else None)
+
+
+def _altered_view(spark: SparkSession, text: str) -> _View | None:
+    """Return the definition that ``ALTER VIEW`` gives a view; None for other statements.
+
+    A temporary view with a schema is global.
+    """
+    parser = Parser(text)
+    if not parser.takes("ALTER", "VIEW"):
+        return None
+    name = parser.optional_name()
+    if not name or not (parser.takes("AS") or parser.sees_any(QUERY)):
+        return None
+    entry = lookup.find(spark, name)
+    is_temporary = entry.is_view and len(entry.qualified_parts) == 1
+    scope = "Global" if len(name) > 1 else ""
+    method = f"createOrReplace{scope}TempView" if is_temporary else None
+    return _View(method, name[-1:], [], parser.query())
 
 
 def rows_of_table(spark: SparkSession, reference: TableReference) -> DataFrame | None:

@@ -455,8 +455,8 @@ class CatalogChange:
         if self.clause == "SET LOCATION" and not capabilities.has_delta(spark):
             raise unsupported(
                 self.clause,
-                "Spark would accept any path; use DROP TABLE, which keeps the files, and then "
-                "CREATE TABLE ... USING delta LOCATION",
+                "Spark would accept any path; use spark.sql('DROP TABLE ...'), which keeps the "
+                "files, and then CREATE TABLE ... USING delta LOCATION",
             )
 
 

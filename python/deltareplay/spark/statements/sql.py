@@ -53,6 +53,12 @@ _STATEMENTS: tuple[type[Statement], ...] = (
     *(show_partitions.ShowPartitions, cache.Cache, cache.Uncache, cache.Refresh),
 )
 
+#: The statements that ``EXPLAIN`` does not take for Delta tables.
+_CHANGES = (
+    *(merge.Merge, insert.Insert, update.Update, delete.Delete, truncate.Truncate),
+    *(alter.Alter, optimize.Optimize, optimize.Reorg, restore.Restore),
+)
+
 
 @checked
 def sql(spark: SparkSession, text: str, args: arguments.Arguments | None = None) -> DataFrame:
@@ -127,10 +133,10 @@ def sql(spark: SparkSession, text: str, args: arguments.Arguments | None = None)
             ``CREATE TABLE`` (``sql.create``) is not supported; ``SHOW CREATE TABLE``
             (``sql.catalog``); a script (``sql.script``); ``EXPLAIN`` of a change of a Delta table,
             without the jar (``sql.explain``); the statement creates a view in the
-            catalog (``sql.view``), changes a view (``sql.target``), or inserts into Delta tables
-            and others (``sql.inserts``); a query with ``_metadata`` uses all columns of a table in
-            a way other than ``*`` (``sql.metadata``); a parameter has no literal
-            (``sql.arguments``).
+            catalog, or a function with a query of Delta tables (``sql.view``), changes a view
+            (``sql.target``), or inserts into Delta tables and others (``sql.inserts``); a query
+            with ``_metadata`` uses all columns of a table in a way other than ``*``
+            (``sql.metadata``); a parameter has no literal (``sql.arguments``).
         TableNotFoundError: There is no Delta table of that name (``name.not_delta``) or at that
             path (``table.not_found``).
         DeltaReplayError: As by the function that runs the statement.
@@ -205,14 +211,17 @@ def _refuse_explained(spark: SparkSession, parser: Parser) -> None:
     start = parser.index
     if parser.takes("EXPLAIN") and not capabilities.has_delta(spark):
         any(parser.takes(mode) for mode in ("EXTENDED", "CODEGEN", "COST", "FORMATTED"))
-        statement = read(parser)
-        changes = (merge.Merge, insert.Insert, update.Update, delete.Delete)
-        if isinstance(statement, changes) and lookup.find(spark, statement.table).is_delta:
-            raise UnsupportedFeatureError(
-                "a change of a Delta table has no plan of Spark's, since deltareplay runs several "
-                "queries for it: EXPLAIN a SELECT with its condition or source",
-                code="sql.explain",
-            )
+        explained = Parser(parser.text.part(parser.token.start))
+        parts = split(explained)
+        explained.index = 0
+        for part in [explained] if parts is None else [part for _, part in parts]:
+            statement = read(part)
+            if isinstance(statement, _CHANGES) and lookup.find(spark, statement.table).is_delta:
+                raise UnsupportedFeatureError(
+                    "a change of a Delta table has no plan of Spark's, since deltareplay runs "
+                    "several queries for it: EXPLAIN a SELECT with its condition or source",
+                    code="sql.explain",
+                )
     parser.index = start
 
 
