@@ -395,11 +395,60 @@ def test_a_stream_skips_missing_commits(delta: Any, tmp_path: Path) -> None:
 
 
 @without_jar
-def test_write_accepts_the_modes_that_spark_refuses(delta: Any, tmp_path: Path) -> None:
+def test_modes_for_new_tables(delta: Any, tmp_path: Path) -> None:
+    """Spark itself refuses them for Python data sources."""
+
+    def mode(path: Path) -> Any:
+        return dict(dr.Table(path).history().to_pylist()[-1]["operationParameters"])["mode"]
+
+    for name, recorded in ((None, "ErrorIfExists"), ("Ignore", "Ignore")):
+        path = tmp_path / str(name)
+        writer = delta.range(1).write.format("delta")
+        writer = writer if name is None else writer.mode(name)
+        writer.save(str(path))
+        assert mode(path) == recorded
+        if name is None:
+            with pytest.raises(dr.InvalidArgumentError) as caught:
+                writer.save(str(path))
+            assert caught.value.code == "table.exists"
+            with pytest.raises(dr.InvalidArgumentError):
+                delta.range(1).write.save(str(path), format="delta", mode="errorIfExists")
+            with pytest.raises(dr.InvalidArgumentError) as caught:
+                writer.save()
+            assert caught.value.code == "option.path"
+        else:
+            writer.save(str(path))
+        assert dr_spark.count(delta, path) == 1
+        writer.mode("append").save(str(path))
+        assert dr_spark.count(delta, path) == 2
+    with pytest.raises(Exception, match=r"PATH_ALREADY_EXISTS"):
+        for _ in range(2):
+            delta.range(1).write.format("parquet").save(str(tmp_path / "b"))
+
+
+@without_jar
+def test_partitions_of_a_batch(delta: Any, tmp_path: Path) -> None:
+    rows = delta.createDataFrame([(1, "a", "x,y"), (2, "b", None)], ["id", "p", "q,r"])
+    rows = rows.withColumnRenamed("q,r", "q-r")
+    path = str(tmp_path / "t")
+    writer = rows.write.partitionBy("p", "q-r").format("delta")
+    writer.save(path)
+    assert dr.Table(path).snapshot().partition_columns == ["p", "q-r"]
+    writer.mode("append").save(path)
+    rows.write.save(path, format="delta", mode="append", partitionBy=["p", "q-r"])
+    assert dr_spark.count(delta, path) == 6
+    assert "partition" in message(
+        lambda: rows.write.format("delta").mode("append").partitionBy("p").save(path)
+    )
+    changed = rows.write.format("delta").mode("overwrite").option("overwriteSchema", True)
+    changed.partitionBy("id").save(path)
+    assert dr.Table(path).snapshot().partition_columns == ["id"]
+    assert dr_spark.count(delta, path) == 2
+
+
+@without_jar
+def test_write_accepts_the_modes_for_new_tables(delta: Any, tmp_path: Path) -> None:
     path = tmp_path / "t"
-    for mode in ("error", "ignore"):
-        writer = delta.range(1).write.format("delta").mode(mode)
-        assert "UNSUPPORTED_DATA_SOURCE_SAVE_MODE" in message(lambda w=writer: w.save(str(path)))
     assert dr_spark.write(delta.range(1), path, mode="error").version == 0
     [write] = dr.Table(path).history().to_pylist()
     mode = dict(write["operationParameters"])["mode"]

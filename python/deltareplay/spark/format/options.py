@@ -454,6 +454,7 @@ class WriteOptions:
         txn_version: The version of an idempotent write.
         user_metadata: Any text for the commit.
         time_zone: The time zone of the session; UTC if it is unknown.
+        save_mode: The mode, as the history has it.
     """
 
     table: Table
@@ -468,6 +469,7 @@ class WriteOptions:
     txn_version: int | None
     user_metadata: str | None
     time_zone: str
+    save_mode: str
 
     @property
     def txn(self) -> tuple[str, int] | None:
@@ -541,4 +543,5 @@ class WriteOptions:
             txn_version=version,
             user_metadata=values.get("userMetadata", session.get("userMetadata")),
             time_zone=session.get("timeZone", "UTC"),
+            save_mode=session.get("saveMode") or ("Overwrite" if overwrite else "Append"),
         )

@@ -1,10 +1,12 @@
 """Passes session settings to the formats, by an option that is added to each write.
 
 Spark drops ``partitionBy`` of a stream, and a Python worker sees no settings of the session. So
-``register`` extends PySpark's writers: if the format is ours, they add an option. Spark does not
-pass on the path of a named table either, so writes by name call ``write``. So do writes that
-replace matching rows, which run Spark jobs before they commit. Streams by name get the path of the
-table. Verbs of ``writeTo`` that are not supported raise an error with an alternative.
+``register`` extends PySpark's writers: if the format is ours, they add an option. Spark refuses
+``partitionBy`` of a batch and the modes ``error`` and ``ignore``, so the writers check whether the
+table exists, and then append. Spark does not pass on the path of a named table either, so writes by
+name call ``write``. So do writes that replace matching rows, which run Spark jobs before they
+commit. Streams by name get the path of the table. Verbs of ``writeTo`` that are not supported raise
+an error with an alternative.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.format import named_tables, replacing
+from deltareplay.spark.format.new_table import NEW_TABLE_MODES, is_written
 from deltareplay.spark.format.options import NO_PATH, SESSION, replaces_rows
 from deltareplay.spark.session import capabilities, internals, settings
 
@@ -38,6 +41,7 @@ _UNSUPPORTED = ("create", "createOrReplace", "overwrite", "replace")
 _FORMAT, _PARTITIONS = "_deltareplay_format", "_deltareplay_partitions"
 _LAYOUT = "_deltareplay_layout"
 _MODE, _OPTIONS, _TABLE = "_deltareplay_mode", "_deltareplay_options", "_deltareplay_table"
+_SAVE_MODE = "_deltareplay_save_mode"
 
 
 def extend_writers(spark: SparkSession, name: str) -> None:
@@ -53,7 +57,7 @@ def extend_writers(spark: SparkSession, name: str) -> None:
         if readwriter.DataFrameWriter not in _extended:
             _extended.add(readwriter.DataFrameWriter)
             _extend(readwriter.DataFrameWriter, "save")
-            _replace_rows(readwriter.DataFrameWriter)
+            _save(readwriter.DataFrameWriter)
             _extend(streaming.DataStreamWriter, "start")
             _by_name(readwriter.DataFrameWriter, "insertInto", _insert_into)
             _by_name(readwriter.DataFrameWriter, "saveAsTable", _save_as_table)
@@ -134,22 +138,37 @@ def _extend(kind: Any, name: str) -> None:
     setattr(kind, name, extended)
 
 
-def _replace_rows(kind: Any) -> None:
-    """Extend ``save`` to replace matching rows, if an option requires it."""
+def _save(kind: Any) -> None:
+    """Extend ``save`` to replace matching rows, and to create tables in the modes for that."""
     _record(kind, "mode", _note_mode)
     save = kind.save
     signature = inspect.signature(save)
 
     @functools.wraps(save)
     def saving(self: Any, *args: Any, **kwargs: Any) -> Any:
-        arguments = signature.bind(self, *args, **kwargs).arguments
+        bound = signature.bind(self, *args, **kwargs)
+        arguments = bound.arguments
+        if not _is_ours(self, arguments.get("format")):
+            return save(self, *args, **kwargs)
         more = {"path": arguments.get("path"), **arguments.get("options", {})}
         merged = getattr(self, _OPTIONS, {}) | _texts(more)
-        if not (replaces_rows(merged) and _is_ours(self, arguments.get("format"))):
+        noted = getattr(self, _MODE, None)
+        save_mode = arguments.get("mode") or noted
+        if replaces_rows(merged):
+            replacing.save(internals.frame_of(self), merged, save_mode)
+            return None
+        mode = NEW_TABLE_MODES.get((save_mode or "error").lower())
+        if mode is None:
             return save(self, *args, **kwargs)
-        save_mode = arguments.get("mode") or getattr(self, _MODE, None)
-        replacing.save(internals.frame_of(self), merged, save_mode)
-        return None
+        if not is_written(merged, mode):
+            return None
+        arguments["mode"] = "append"
+        setattr(self, _SAVE_MODE, mode)
+        try:
+            return save(*bound.args, **bound.kwargs)
+        finally:
+            setattr(self, _MODE, noted)
+            setattr(self, _SAVE_MODE, None)
 
     kind.save = saving
 
@@ -324,8 +343,14 @@ def _add_option(writer: Any, *, is_stream: bool) -> None:
     settings_of = settings.write_options if is_stream else settings.batch_write_options
     values: dict[str, Any] = settings_of(internals.session_of(writer))
     partitions = getattr(writer, _PARTITIONS, None)
-    if is_stream and partitions:
+    if partitions:
         values["partitionBy"] = partitions
+        if not is_stream:
+            writer.partitionBy([])
+            setattr(writer, _PARTITIONS, partitions)
+    save_mode = getattr(writer, _SAVE_MODE, None)
+    if save_mode is not None:
+        values["saveMode"] = save_mode
     writer.option(SESSION, json.dumps(values))
 
 

@@ -219,7 +219,7 @@ class Sink:
                 "epochId": str(batch),
             }
         parameters: dict[str, Any] = {
-            "mode": "Overwrite" if self.overwrite else "Append",
+            "mode": self.options.save_mode,
             "partitionBy": list(self.target.partition_columns),
         }
         if self.options.replace_where is not None:
