@@ -220,6 +220,18 @@ def test_generates_a_manifest(spark: Any, tmp_path: Path, target: str) -> None:
     assert len(manifest.read_text().splitlines()) == files > 0
 
 
+def test_converts_no_delta_table(spark: Any, tmp_path: Path, name: str) -> None:
+    write_table(spark, tmp_path / "t")
+    spark.sql(f"CREATE TABLE {name} USING delta LOCATION '{tmp_path / 't'}'")
+    for convert in (spark.sql, lambda text: dr_spark.sql(spark, text)):
+        if convert != spark.sql or capabilities.has_delta(spark):
+            assert convert(f"CONVERT TO DELTA default.{name}").collect() == []
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        dr_spark.sql(spark, "CONVERT TO DELTA no_such_table")
+    assert caught.value.code == "name.parquet"
+    assert dr.Table(tmp_path / "t").snapshot().version == 0
+
+
 def test_converts(spark: Any, tmp_path: Path) -> None:
     frame = spark.createDataFrame(ROWS, ["key", "value"])
     frame.write.parquet(str(tmp_path / "t"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from deltareplay.spark.catalog import lookup
 from deltareplay.spark.catalog.lookup import CatalogEntry
 from deltareplay.spark.delta_table.delta_table import parquet_directory
 from deltareplay.spark.maintenance.convert import convert
@@ -31,10 +32,14 @@ class Convert(Statement):
         if parser.takes("PARTITIONED", "BY"):
             self.partition_schema = ", ".join(parser.in_parentheses(parser.expression))
 
-    def entry(self, spark: SparkSession) -> CatalogEntry:  # noqa: ARG002
-        return CatalogEntry(self.table)
+    def entry(self, spark: SparkSession) -> CatalogEntry:
+        is_path = len(self.table) == 2 and names.is_absolute(self.table[-1])
+        return CatalogEntry(self.table) if is_path else lookup.find(spark, self.table)
 
     def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:
+        """Convert the files; a name of a Delta table changes nothing, as in delta-spark."""
+        if entry.is_delta:
+            return empty_frame(spark)
         convert(
             spark,
             parquet_directory(names.dotted(entry.parts)),

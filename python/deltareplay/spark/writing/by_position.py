@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -45,8 +46,8 @@ def aligned_rows(
             by position.
 
     Raises:
-        InvalidArgumentError: ``write.columns``: there are more or fewer columns; or as by
-            ``converted_by_position``.
+        InvalidArgumentError: ``write.columns``: there are more or fewer columns, or Spark has no
+            cast to the type of one; or as by ``converted_by_position``.
     """
     from pyspark.sql import functions as sf
 
@@ -81,7 +82,34 @@ def aligned_rows(
                 rows.sparkSession, value, source, column, widens, only_structs=compatible
             )
         values.append(value.alias(names[index]))
-    return rows.select(*values)
+    return _cast(rows, values, names)
+
+
+def _cast(rows: DataFrame, values: Sequence[Column], names: Sequence[str]) -> DataFrame:
+    """Return the values, whose types Spark checks now.
+
+    Args:
+        rows: The rows; the names of their columns are ``_`` and their positions.
+        values: The columns with the table's types.
+        names: Their names.
+
+    Raises:
+        InvalidArgumentError: ``write.columns``: Spark has no cast to the type of a column.
+    """
+    from pyspark.errors import AnalysisException
+
+    try:
+        cast = rows.select(*values)
+        _ = cast.schema
+    except AnalysisException as error:
+        columns = {f"_{index}": name for index, name in enumerate(names)}
+        reason = re.sub(r"(?<![\w.`])_\d+\b", lambda at: columns.get(at[0], at[0]), str(error))
+        raise InvalidArgumentError(
+            "a column of the rows has another type than that of the table, and no cast leads from "
+            f"one to the other: {reason.split(';')[0].strip()}",
+            code="write.columns",
+        ) from error
+    return cast
 
 
 def wrong_count(rows: DataFrame, columns: Sequence[str]) -> InvalidArgumentError:
