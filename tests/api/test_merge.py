@@ -300,3 +300,14 @@ def test_numbers_of_plain_rows_are_not_cut_off_before_they_are_compared(
     merge = table.merge({"id": keys, "v": [100, 200]}, "id")
     merge.when_matched_update({"v": "source.v"}).execute()
     assert values(table) == {**{number: number for number in range(10)}, 1: 100}
+
+
+def test_a_condition_is_evaluated_only_where_no_earlier_clause_applies(tmp_path: Path) -> None:
+    """Clauses are tried in order, so that an earlier one may protect a later one from a value."""
+    table = filled(tmp_path / "t", {}, [])
+    source = pa.table({"id": [1, 3, 7], "v": [0, 10, 1000]})
+    merge = table.merge(source, "id").when_matched_delete("source.v = 0")
+    merge = merge.when_matched_update({"v": "100 / source.v"}, "100 / source.v >= 1")
+    merge = merge.when_not_matched_by_source_delete("target.v = 0")
+    merge.when_not_matched_by_source_update({"v": -1}, "8 / target.v = 1").execute()
+    assert values(table) == {2: 2, 3: 10, 4: 4, 5: 5, 6: 6, 7: 7, 8: -1, 9: 9}

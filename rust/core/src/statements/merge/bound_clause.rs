@@ -1,9 +1,9 @@
 //! Clauses bound to the columns of a merge: selection of the clause for each row, and its effect.
 
-use arrow_array::{Array, BooleanArray, RecordBatch, UInt32Array};
+use arrow_array::{BooleanArray, RecordBatch, UInt32Array};
 use arrow_select::concat::concat_batches;
-use arrow_select::take::take_record_batch;
 
+use super::inserts::taken;
 use super::{RowPlan, Setter, columns_mismatch};
 use crate::error::Result;
 use crate::expr::BoundFormula;
@@ -29,26 +29,17 @@ impl BoundClause {
         };
         self.condition.iter().chain(values.into_iter().flatten())
     }
-}
 
-/// Returns the index of the first clause that applies to each row.
-fn first_applicable(clauses: &[BoundClause], scope: &RecordBatch) -> Result<Vec<Option<usize>>> {
-    let mut applicable = vec![None; scope.num_rows()];
-    for (number, clause) in clauses.iter().enumerate() {
-        let answers = match &clause.condition {
-            Some(condition) => Some(condition.evaluate_condition(scope)?),
-            None => None,
+    /// Splits these rows of `scope`: those for which the condition is true, and the others.
+    fn split(&self, scope: &RecordBatch, rows: Vec<u32>) -> Result<(Vec<u32>, Vec<u32>)> {
+        let Some(condition) = &self.condition else {
+            return Ok((rows, Vec::new()));
         };
-        for (row, clause) in applicable.iter_mut().enumerate() {
-            let applies = answers
-                .as_ref()
-                .is_none_or(|answers| answers.is_valid(row) && answers.value(row));
-            if clause.is_none() && applies {
-                *clause = Some(number);
-            }
-        }
+        let answers = condition.evaluate_condition(&taken(scope, &rows)?)?;
+        let mut answers = answers.iter();
+        let is_true = |_: &u32| answers.next().flatten() == Some(true);
+        Ok(rows.into_iter().partition(is_true))
     }
-    Ok(applicable)
 }
 
 /// The changes of the clauses so far to the rows of one batch of the table.
@@ -70,24 +61,18 @@ impl<'a> MergedRows<'a> {
         }
     }
 
-    /// Applies to each row of `scope` the first clause whose condition is true. `positions`: the rows of
-    /// the batch that the rows of the scope belong to.
+    /// Applies to each row of `scope` the first clause whose condition is true; later conditions are not
+    /// evaluated for it. `positions`: the rows of the batch that the rows of the scope belong to, ascending.
     pub(super) fn apply(
         &mut self,
         clauses: &mut [BoundClause],
         positions: &[u32],
         scope: &RecordBatch,
     ) -> Result<()> {
-        let applicable = first_applicable(clauses, scope)?;
-        for (number, clause) in clauses.iter_mut().enumerate() {
-            let scope_rows: Vec<u32> = (0_u32..)
-                .zip(&applicable)
-                .filter(|(_, clause)| **clause == Some(number))
-                .map(|(row, _)| row)
-                .collect();
-            if scope_rows.is_empty() {
-                continue;
-            }
+        let mut others: Vec<u32> = (0..).take(scope.num_rows()).collect();
+        for clause in clauses {
+            let scope_rows;
+            (scope_rows, others) = clause.split(scope, others)?;
             let batch_rows: Vec<u32> = scope_rows
                 .iter()
                 .filter_map(|row| positions.get(*row as usize).copied())
@@ -97,12 +82,12 @@ impl<'a> MergedRows<'a> {
                     *removed = true;
                 }
             }
-            if let BoundThen::Update(setter) = &mut clause.then {
-                let old = UInt32Array::from(batch_rows.clone());
-                let old = take_record_batch(self.rows, &old).map_err(columns_mismatch)?;
-                let scope = take_record_batch(scope, &UInt32Array::from(scope_rows))
-                    .map_err(columns_mismatch)?;
-                self.values.push(setter.set(&old, &scope)?);
+            if let BoundThen::Update(setter) = &mut clause.then
+                && !batch_rows.is_empty()
+            {
+                let old = taken(self.rows, &batch_rows)?;
+                self.values
+                    .push(setter.set(&old, &taken(scope, &scope_rows)?)?);
                 self.updated.extend(batch_rows);
             }
         }

@@ -162,7 +162,7 @@ impl UnmatchedRows {
 }
 
 /// Returns the rows at these indexes, which ascend.
-fn taken(rows: &RecordBatch, indexes: &[u32]) -> Result<RecordBatch> {
+pub(super) fn taken(rows: &RecordBatch, indexes: &[u32]) -> Result<RecordBatch> {
     if indexes.len() == rows.num_rows() {
         return Ok(rows.clone());
     }
