@@ -145,6 +145,27 @@ def test_a_new_vector_replaces_the_file(tmp_path: Path) -> None:
     assert table.snapshot().num_files == 2
 
 
+def test_refused_vectors_change_nothing(tmp_path: Path) -> None:
+    table = unpartitioned(tmp_path / "t")
+    table.set_properties({"delta.enableDeletionVectors": "true"})
+    with table.transaction() as transaction:
+        transaction.add("without statistics", size=1)
+    with table.transaction("DELETE") as transaction:
+        with pytest.raises(dr.InvalidArgumentError) as caught:
+            transaction.update_vectors({"a": VECTOR, "without statistics": VECTOR})
+        transaction.add("x", size=1)
+    assert caught.value.code == "transaction.deletion_vector"
+    assert (len(bodies(table, 4, "add")), bodies(table, 4, "remove")) == (1, [])
+
+
+def test_a_refused_version_of_an_application_is_not_committed(files: dr.Table) -> None:
+    with files.transaction() as transaction:
+        transaction.set_transaction("app", 1)
+        with pytest.raises(dr.InvalidArgumentError):
+            transaction.set_transaction("app", 2)
+    assert files.snapshot().transactions == {"app": 1}
+
+
 @pytest.mark.parametrize("version", [4, 3, 5])
 def test_a_batch_is_committed_once(files: dr.Table, version: int) -> None:
     with files.transaction(txn=("app", 4)) as transaction:

@@ -385,10 +385,11 @@ impl Transaction {
         let now = self.removal_time();
         let paths: Vec<String> = vectors.keys().cloned().collect();
         let files = self.live(&paths)?;
-        for (file, vector) in files.into_iter().zip(vectors.into_values()) {
-            self.removes.push(file.removed(now, true));
-            self.adds.push(file.with_vector(vector)?);
-        }
+        let updated = files.iter().zip(vectors.into_values());
+        let updated = updated.map(|(file, vector)| file.with_vector(vector));
+        self.adds.extend(updated.collect::<Result<Vec<_>>>()?);
+        let removed = files.iter().map(|file| file.removed(now, true));
+        self.removes.extend(removed);
         Ok(())
     }
 
@@ -506,6 +507,15 @@ impl Transaction {
     ///
     /// Invalid argument: `transaction.duplicate` for another version of the same application.
     pub fn set_transaction(&mut self, app_id: &str, version: i64) -> Result<bool> {
+        if let Some(other) = self.transactions.get(app_id)
+            && other.version != version
+        {
+            let message = format!(
+                "the application {app_id:?} is given two versions in one commit: {} and {version}",
+                other.version
+            );
+            return Err(Error::invalid("transaction.duplicate", message));
+        }
         self.reads.applications.insert(app_id.to_owned());
         if let Some(snapshot) = &self.snapshot {
             let committed = snapshot.transactions(&self.source)?;
@@ -518,16 +528,8 @@ impl Transaction {
             version,
             last_updated: Some(now()),
         };
-        match self.transactions.insert(app_id.to_owned(), staged) {
-            Some(other) if other.version != version => {
-                let message = format!(
-                    "the application {app_id:?} is given two versions in one commit: {} and {version}",
-                    other.version
-                );
-                Err(Error::invalid("transaction.duplicate", message))
-            }
-            _ => Ok(self.done_before),
-        }
+        self.transactions.insert(app_id.to_owned(), staged);
+        Ok(self.done_before)
     }
 
     /// Stages the configuration of a domain, or its removal.
