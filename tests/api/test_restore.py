@@ -112,6 +112,19 @@ def test_protocol_timestamps_and_row_ids_are_not_reverted(tmp_path: Path) -> Non
     assert rows == {"a": 0, "c": 3}
 
 
+def test_ids_of_columns_are_not_used_again_after_a_restore(tmp_path: Path) -> None:
+    """Protocol, "Column Mapping": the property tracks the highest id, also of dropped columns."""
+    columns = pa.schema([("id", pa.int64()), ("dropped", pa.int64())])
+    table = dr.create_table(tmp_path, columns, properties={"delta.columnMapping.mode": "name"})
+    table.drop_column("dropped")
+    table.drop_feature("columnMapping")
+    table.restore(1)
+    assert table.snapshot().properties["delta.columnMapping.maxColumnId"] == "2"
+    table.add_columns(pa.schema([("new", pa.int64())]))
+    field = json.loads(table.snapshot().schema_json)["fields"][1]
+    assert field["metadata"]["delta.columnMapping.id"] == 3
+
+
 def test_kept_properties_have_keys_in_any_case(tmp_path: Path) -> None:
     log = logs.LogBuilder(tmp_path)
     log.create(logs.schema(id="long"))

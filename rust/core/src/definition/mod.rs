@@ -28,7 +28,7 @@ pub mod widening;
 /// The property for the description of a table in SQL.
 const COMMENT: &str = "comment";
 const MODE: &str = "delta.columnMapping.mode";
-const MAX_ID: &str = "delta.columnMapping.maxColumnId";
+pub(crate) const MAX_ID: &str = "delta.columnMapping.maxColumnId";
 const ID: &str = "delta.columnMapping.id";
 const PHYSICAL: &str = "delta.columnMapping.physicalName";
 

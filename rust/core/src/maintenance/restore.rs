@@ -2,8 +2,8 @@
 //!
 //! Files that are live in the older version but not in the newest are added again; files that were added
 //! since are removed. Schema, properties and clustering columns are those of the older version, except for
-//! what must never be reverted: the protocol, the high-water marks of row ids, column ids and
-//! identity columns, and the properties of in-commit timestamps and of protected checkpoints. User domains are kept.
+//! what must never be reverted: the protocol, the high-water marks of row ids, column ids and identity
+//! columns, and the properties of in-commit timestamps and of protected checkpoints. User domains are kept.
 //!
 //! Not part of the protocol; operation and metrics as in delta-spark.
 
@@ -16,6 +16,7 @@ use serde_json::json;
 use crate::codec::deletion_vector::{VectorLocation, vector_location};
 use crate::codec::file_actions::FileField;
 use crate::codec::file_columns::FileColumns;
+use crate::definition::MAX_ID;
 use crate::definition::clustering::{CLUSTERING, NOT_CLUSTERED};
 use crate::error::{Error, ErrorKind, Result};
 use crate::replay::{FileActionKey, KeySet, Source};
@@ -35,7 +36,7 @@ const KEPT_PROPERTIES: [&str; 5] = [
     "delta.enableInCommitTimestamps",
     "delta.inCommitTimestampEnablementVersion",
     "delta.inCommitTimestampEnablementTimestamp",
-    "delta.columnMapping.maxColumnId",
+    MAX_ID,
     "delta.requireCheckpointProtectionBeforeVersion",
 ];
 
@@ -225,6 +226,15 @@ fn restored_metadata(newest: &Metadata, target: &Metadata) -> Result<Metadata> {
     let kept = newest.configuration.clone().into_iter();
     let kept = kept.filter(|(key, _)| is_kept(key));
     metadata.configuration.extend(kept);
+    // the newest version has a lesser one, or none, if column mapping was dropped
+    let max_id = |metadata: &Metadata| metadata.property(MAX_ID)?.parse::<i64>().ok();
+    if let Some(id) = max_id(target)
+        && max_id(newest) < Some(id)
+    {
+        metadata
+            .configuration
+            .insert(MAX_ID.to_owned(), id.to_string());
+    }
     keep_high_water_marks(metadata, newest)
 }
 
