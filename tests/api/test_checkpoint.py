@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -261,6 +262,15 @@ def test_an_existing_checkpoint_is_kept(tmp_path: Path) -> None:
     assert table.checkpoint() == first
     assert first.num_sidecars == 0
     assert file.stat().st_mtime_ns == before
+
+
+def test_an_existing_v2_checkpoint_may_have_a_classic_name(tmp_path: Path) -> None:
+    table = table_with_every_action(tmp_path / "t", **V2)
+    written = table.checkpoint(layout="v2")
+    classic = log_of(table) / logs.classic_name(written.version)
+    (log_of(table).parent / written.path).rename(classic)
+    kept = table.checkpoint(layout="classic")
+    assert kept == dataclasses.replace(written, path=f"_delta_log/{classic.name}")
 
 
 def test_deltalake_reads_the_checkpoint(tmp_path: Path) -> None:

@@ -206,7 +206,8 @@ fn describe_existing(
         .map(|batch| batch.num_rows())
         .sum();
     let num_files = snapshot.num_files(source)?;
-    let is_v2 = matches!(checkpoint.name, CheckpointName::Uuid { .. });
+    // a V2 checkpoint may have a classic name
+    let is_v2 = matches!(checkpoint.name, CheckpointName::Uuid { .. }) || !sidecars.is_empty();
     let manifest_actions = if is_v2 { 1 + sidecars.len() as u64 } else { 0 };
     Ok(WrittenCheckpoint {
         version: checkpoint.version,
