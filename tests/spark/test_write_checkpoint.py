@@ -174,6 +174,20 @@ def test_an_existing_checkpoint_is_kept(local_executors: Any, tmp_path: Path) ->
     assert sorted(path for path in tmp_path.rglob("*")) == before
 
 
+def test_the_log_is_cleaned_after_an_existing_checkpoint(
+    local_executors: Any, tmp_path: Path
+) -> None:
+    log = table_with(tmp_path, None, files=40)
+    first = dr_spark.write_checkpoint(local_executors, log.uri, cleanup=False)
+    commits = [
+        logs.log_dir(tmp_path) / logs.commit_name(version) for version in range(first.version + 1)
+    ]
+    for commit in commits:
+        os.utime(commit, (STALE / 1000, STALE / 1000))
+    assert dr_spark.write_checkpoint(local_executors, log.uri) == first
+    assert not any(commit.exists() for commit in commits[:-1])
+
+
 def test_requires_the_v2_checkpoint_feature(local_executors: Any, tmp_path: Path) -> None:
     log = logs.LogBuilder(tmp_path)
     log.create(logs.schema(id="long"))

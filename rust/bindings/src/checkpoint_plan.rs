@@ -28,14 +28,6 @@ impl CheckpointPlan {
         detached(py, || table.0.plan_checkpoint(snapshot.state(), size)).map(Self)
     }
 
-    /// Returns the existing checkpoint, if any.
-    fn existing(&self) -> Option<PyCheckpoint> {
-        match &self.0 {
-            Planned::Existing(written) => Some(checkpoint_out(written.clone())),
-            Planned::ToDo(_) => None,
-        }
-    }
-
     /// Returns the pieces that other processes write, the tail that they need, and the codec; None if the
     /// checkpoint exists.
     fn work(&self) -> Option<(Vec<ReplayPiece>, ReplayTail, Option<String>)> {
@@ -49,7 +41,8 @@ impl CheckpointPlan {
         }
     }
 
-    /// Writes the rest of the checkpoint, with the sidecars of other processes.
+    /// Writes the rest of the checkpoint, with the sidecars of other processes; returns the existing one if there is
+    /// nothing to do.
     fn finish(
         &self,
         py: Python<'_>,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from deltareplay import _native
 from deltareplay._snapshot.replay_piece import ReplayPiece
@@ -89,17 +89,16 @@ def write_checkpoint(
     snapshot = snapshot_of(table)
     delta_table = table_of(table)
     plan = _native.CheckpointPlan(delta_table.native, snapshot.native, piece_size)
-    work = plan.work()
-    if work is None:
-        return Checkpoint(snapshot.version, *(plan.existing() or ()))
-    pieces, tail, codec = work
-    task = WriteSidecars(
-        ReplayTail.from_native(delta_table, tail),
-        [ReplayPiece.from_native(piece) for piece in pieces],
-        codec,
-    )
-    sidecars = map(json.loads, run.results(spark, task, len(pieces)))
-    written = sorted(tuple(sidecar) for of_piece in sidecars for sidecar in of_piece)
+    written: list[Any] = []
+    if (work := plan.work()) is not None:
+        pieces, tail, codec = work
+        task = WriteSidecars(
+            ReplayTail.from_native(delta_table, tail),
+            [ReplayPiece.from_native(piece) for piece in pieces],
+            codec,
+        )
+        sidecars = map(json.loads, run.results(spark, task, len(pieces)))
+        written = sorted(tuple(sidecar) for of_piece in sidecars for sidecar in of_piece)
     checkpoint = Checkpoint(snapshot.version, *plan.finish(delta_table.native, written))
     if cleanup:
         clean_after(delta_table.native, snapshot)
