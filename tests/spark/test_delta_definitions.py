@@ -196,6 +196,14 @@ INVALID_DEFINITIONS: dict[str, tuple[type[Exception], Callable[[DeltaTableBuilde
         ValueError,
         lambda b: b.addColumn("a", "bigint", generatedAlwaysAs=IdentityGenerator(step=0)),
     ),
+    "start that is text": (
+        TypeError,
+        lambda b: b.addColumn("a", "bigint", generatedAlwaysAs=IdentityGenerator("1")),
+    ),
+    "fractional step": (
+        TypeError,
+        lambda b: b.addColumn("a", "bigint", generatedByDefaultAs=IdentityGenerator(1, 1.5)),
+    ),
     "both": (
         ValueError,
         lambda b: b.addColumn(

@@ -181,12 +181,6 @@ def test_refuses_unsupported_clauses(text: str) -> None:
     assert caught.value.code == "sql.create"
 
 
-def test_refuses_an_identity_step_of_zero() -> None:
-    with pytest.raises(dr.InvalidArgumentError) as caught:
-        parsed("CREATE TABLE t (id INT GENERATED ALWAYS AS IDENTITY (INCREMENT BY 0))")
-    assert caught.value.code == "column.generated"
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

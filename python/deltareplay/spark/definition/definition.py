@@ -79,7 +79,8 @@ def column(
         default: The SQL expression of its default.
 
     Raises:
-        InvalidArgumentError: ``column.identity``: an identity column is not of type bigint.
+        InvalidArgumentError: ``column.identity``: an identity column is not of type bigint;
+            ``column.generated``: its step is 0, or its start or step does not fit into a bigint.
         UnsupportedFeatureError: ``spark.collation``: the type has a collation.
     """
     from pyspark.sql.types import StructField, StructType
@@ -96,6 +97,12 @@ def column(
                 code="column.identity",
             )
         start, step, by_default = identity
+        if step == 0 or not all(-(2**63) <= number < 2**63 for number in (start, step)):
+            raise InvalidArgumentError(
+                f"the identity column {name} begins at {start} with a step of {step}: both must "
+                "fit into a bigint, and the step must not be 0",
+                code="column.generated",
+            )
         metadata["delta.identity.start"] = start
         metadata["delta.identity.step"] = step
         metadata["delta.identity.allowExplicitInsert"] = by_default

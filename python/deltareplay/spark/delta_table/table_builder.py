@@ -121,9 +121,9 @@ class DeltaTableBuilder(Generic[_Opened]):
 
         Raises:
             TypeError: An argument has the wrong type.
-            InvalidArgumentError: A step is 0, or both kinds of generation are passed
-                (``column.generated``); or an identity column is not of type bigint
-                (``column.identity``).
+            InvalidArgumentError: A step is 0, a start or step does not fit into a bigint, or both
+                kinds of generation are passed (``column.generated``); or an identity column is not
+                of type bigint (``column.identity``).
             UnsupportedFeatureError: The type has a collation (``spark.collation``).
         """
         from pyspark.sql.types import DataType
@@ -247,10 +247,9 @@ def _identity(
     generator = by_default if by_default is not None else always
     if not isinstance(generator, IdentityGenerator):
         return None
-    if generator.step == 0:
-        raise InvalidArgumentError(
-            f"the step of the identity column {name} must not be 0", code="column.generated"
-        )
+    for part, number in (("start", generator.start), ("step", generator.step)):
+        if type(number) is not int:  # a bool is an instance of int
+            raise _type_error(f"the {part} of the identity column {name}", "an int", number)
     return generator.start, generator.step, by_default is not None
 
 

@@ -123,8 +123,7 @@ class CreateTable(Statement):
         """Parse the definition of the table.
 
         Raises:
-            InvalidArgumentError: ``sql.syntax``; ``column.generated``: the step of an identity
-                column is 0.
+            InvalidArgumentError: ``sql.syntax``.
             UnsupportedFeatureError: ``sql.create``: a clause is not supported for Delta tables.
         """
         if parser.takes("("):
@@ -301,7 +300,7 @@ def _column(parser: Parser) -> NewColumn:
     options: dict[str, Any] = {}
     while True:
         start = parser.index
-        key, value = _column_property(parser, name)
+        key, value = _column_property(parser)
         if key is None:
             if len({"default", "computed", "identity"} & set(options)) > 1:
                 raise parser.invalid(
@@ -314,7 +313,7 @@ def _column(parser: Parser) -> NewColumn:
         options[key] = value
 
 
-def _column_property(parser: Parser, column: str) -> tuple[str | None, Any]:
+def _column_property(parser: Parser) -> tuple[str | None, Any]:
     """Parse one property of a column; return its name, None if there is none, and its value."""
     if parser.takes("NOT", "NULL"):
         return "nullable", False
@@ -337,11 +336,11 @@ def _column_property(parser: Parser, column: str) -> tuple[str | None, Any]:
         parser.needs(")")
         return "computed", computed
     parser.needs("IDENTITY")
-    start, step = _steps(parser, column)
+    start, step = _steps(parser)
     return "identity", (start, step, not is_always)
 
 
-def _steps(parser: Parser, column: str) -> tuple[int, int]:
+def _steps(parser: Parser) -> tuple[int, int]:
     """Parse the start and the step of an identity column."""
     steps: dict[str, int] = {}
     if parser.takes("("):
@@ -352,10 +351,6 @@ def _steps(parser: Parser, column: str) -> tuple[int, int]:
             parser.needs(word, "WITH" if word == "START" else "BY")
             sign = -1 if parser.takes("-") else 1
             steps[word] = sign * parser.integer()
-    if steps.get("INCREMENT") == 0:
-        raise InvalidArgumentError(
-            f"the step of the identity column {column} must not be 0", code="column.generated"
-        )
     return steps.get("START", 1), steps.get("INCREMENT", 1)
 
 
