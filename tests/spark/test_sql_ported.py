@@ -148,6 +148,8 @@ def test_conditions_and_values_may_have_subqueries(
     assert left(spark, tmp_path) == [("a", 40), *ROWS[1:3]]
     DeltaTable.forPath(spark, str(tmp_path / "t")).delete(f"value = {best}")
     assert left(spark, tmp_path) == ROWS[1:3]
+    dr_spark.sql(spark, f"DELETE FROM {target} WHERE (key, value + 1) IN (TABLE {other})")
+    assert left(spark, tmp_path) == ROWS[1:3]
     assert rows_of(spark.sql("SHOW VIEWS")) == before
     [done] = dr.Table(tmp_path / "t").history(1).to_pylist()
     assert dict(done["operationParameters"])["predicate"] == f'["value = {best}"]'

@@ -107,7 +107,4 @@ def views(spark: SparkSession) -> Iterator[TableViews]:
 
 
 def _has_query(expression: str) -> bool:
-    lowered = expression.lower()
-    if "select" not in lowered and "from" not in lowered:
-        return False
     return any(token.is_word("SELECT", "FROM", "TABLE") for token in tokens(expression))
