@@ -34,6 +34,15 @@ def test_values_are_passed_by_name_or_in_order() -> None:
     assert substituted("DELETE FROM t WHERE a = ? + ?", "1, 2").endswith("a = 1 + 2")
 
 
+@pytest.mark.parametrize(
+    "values",
+    ["(1 AS a, 2 AS b)", "(1) AS a, 2 AS b", "1 AS a, (2) AS b", "(1) AS a, (2) AS b;"],
+)
+def test_values_or_the_list_of_them_may_be_in_parentheses(values: str) -> None:
+    """As in Spark's grammar."""
+    assert substituted("DELETE FROM t WHERE a = :b + :a", values).endswith("a = 2 + 1")
+
+
 @pytest.mark.parametrize("values", ["1 AS a, 2", "1 AS a, 2 AS b"])
 def test_question_marks_take_values_in_order_even_if_they_have_names(values: str) -> None:
     """As in Spark 4.2."""

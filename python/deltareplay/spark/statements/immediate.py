@@ -43,7 +43,14 @@ class ExecuteImmediate:
             expression = parser.until((",",), ("AS",))
             return expression, parser.identifier() if parser.takes("AS") else None
 
-        values = parser.in_parentheses(value, optional=True) if parser.takes("USING") else []
+        values: list[tuple[str, str | None]] = []
+        if parser.takes("USING"):
+            start = parser.index
+            in_parentheses = (  # not only the first value
+                parser.sees("(") and parser.skip_parentheses() and parser.token.text in ("", ";")
+            )
+            parser.index = start
+            values = parser.in_parentheses(value) if in_parentheses else parser.list_of(value)
         parser.ends()
         return cls(text, tuple(values))
 
