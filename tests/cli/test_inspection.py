@@ -227,7 +227,7 @@ def test_history_has_parameters_unless_the_terminal_is_narrow(run, orders, monke
     assert "predicate" not in run("history", orders).out
 
 
-@pytest.mark.parametrize("width", [40, 57, 59, 60, 61, 64, 70, 80])
+@pytest.mark.parametrize("width", [3, 12, 40, 57, 59, 60, 61, 64, 70, 80])
 @pytest.mark.parametrize(
     ("verb", "arguments"),
     [("schema", ["--history"]), ("summary", []), ("explain", ["id < 3"])],

@@ -243,7 +243,7 @@ def _narrowed(columns: Sequence[Column], widths: Sequence[int], space: int) -> l
     from rich.cells import cell_len
 
     needs = [
-        width if column.right or column.no_fold else min(width, space)
+        width if column.right or column.no_fold else min(width, max(space, 1))
         for column, width in zip(columns, widths, strict=True)
     ]
     for truncated, min_width in ((True, _MIN_WIDTH), (False, _MIN_WIDTH), (True, 1)):
