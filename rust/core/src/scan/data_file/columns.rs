@@ -1,6 +1,5 @@
-//! Columns of a batch that are not in the file: partition values, path, positions, row ids.
+//! Columns of a batch that are not in the file: partition values, path, row ids.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_arith::boolean::is_not_null;
@@ -84,45 +83,6 @@ fn repeat(value: &ArrayRef, rows: usize) -> Result<ArrayRef, ArrowError> {
         return Ok(Arc::new(BinaryArray::new_repeated(bytes.value(0), rows)));
     }
     take(value, &UInt32Array::from(vec![0; rows]), None)
-}
-
-/// The positions of the rows of a unit, in order.
-#[derive(Debug)]
-pub(super) struct Positions {
-    ranges: std::vec::IntoIter<Range<u64>>,
-    current: Range<u64>,
-}
-
-impl Positions {
-    pub(super) fn new(ranges: Vec<Range<u64>>) -> Self {
-        Self {
-            ranges: ranges.into_iter(),
-            current: 0..0,
-        }
-    }
-
-    /// Returns the next positions, at most this many.
-    pub(super) fn take(&mut self, rows: usize) -> Vec<i64> {
-        let mut positions = Vec::with_capacity(rows);
-        while positions.len() < rows {
-            if self.current.is_empty() {
-                match self.ranges.next() {
-                    Some(next) => self.current = next,
-                    None => break,
-                }
-                continue;
-            }
-            let left = u64::try_from(rows - positions.len()).unwrap_or(u64::MAX);
-            let end = self
-                .current
-                .end
-                .min(self.current.start.saturating_add(left));
-            let run = self.current.start..end;
-            positions.extend(run.map(|position| i64::try_from(position).unwrap_or(i64::MAX)));
-            self.current.start = end;
-        }
-        positions
-    }
 }
 
 /// Returns the values stored in the file, and those from the log in place of nulls.

@@ -1,5 +1,6 @@
 //! Reads the rows of a unit as batches.
 
+use std::iter::Flatten;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use arrow_array::{
 use arrow_schema::{ArrowError, DataType as ArrowType};
 use arrow_select::filter::filter_record_batch;
 
-use super::columns::{Constant, Positions, stored_or};
+use super::columns::{Constant, stored_or};
 use super::open::{OpenFile, UnitRows, decoder_failed};
 use super::plan::{OutputColumn, ReadPlan};
 use super::shape::Origin;
@@ -27,7 +28,8 @@ pub struct UnitBatches {
     file: Arc<OpenFile>,
     /// `None` if no column of the file or no row is needed, and after the end.
     decoder: Option<UnitDecoder>,
-    positions: Positions,
+    /// The positions of the remaining rows.
+    positions: Flatten<std::vec::IntoIter<Range<u64>>>,
     /// The number of remaining rows.
     left: u64,
     /// The constant columns of the plan.
@@ -96,7 +98,7 @@ impl UnitBatches {
             constants: constants(file),
             file: Arc::clone(file),
             decoder,
-            positions: Positions::new(live),
+            positions: live.into_iter().flatten(),
             left,
         })
     }
@@ -151,11 +153,9 @@ impl UnitBatches {
         let needs_positions = columns
             .iter()
             .any(|column| matches!(column, OutputColumn::RowIndex | OutputColumn::RowId));
-        let positions = if needs_positions {
-            self.positions.take(rows)
-        } else {
-            Vec::new()
-        };
+        let needed = if needs_positions { rows } else { 0 };
+        let positions = self.positions.by_ref().take(needed);
+        let positions: Vec<i64> = positions.map(u64::cast_signed).collect();
         let schema = Arc::clone(file.plan.decoded());
         let decoded_rows = DecodedRows {
             base_row_id: file.base_row_id,
