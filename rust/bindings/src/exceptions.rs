@@ -6,6 +6,17 @@ use deltareplay_core::error::{Error, ErrorKind};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+/// The exception classes of error kinds.
+const CLASSES: [(&str, ErrorKind); 7] = [
+    ("TableNotFoundError", ErrorKind::TableNotFound),
+    ("VersionNotFoundError", ErrorKind::VersionNotFound),
+    ("InvalidArgumentError", ErrorKind::InvalidArgument),
+    ("UnsupportedFeatureError", ErrorKind::Unsupported),
+    ("CorruptTableError", ErrorKind::Corrupt),
+    ("CommitConflictError", ErrorKind::Conflict),
+    ("StorageError", ErrorKind::Storage),
+];
+
 /// An exception raised by Python code that the core called: the cause of a core error.
 #[derive(Debug)]
 pub(crate) struct Raised(pub(crate) PyErr);
@@ -26,18 +37,9 @@ impl Raised {
             let class = module.getattr(class);
             class.is_ok_and(|class| error.matches(py, class).unwrap_or(false))
         };
-        let kinds = [
-            ("TableNotFoundError", ErrorKind::TableNotFound),
-            ("VersionNotFoundError", ErrorKind::VersionNotFound),
-            ("UnsupportedFeatureError", ErrorKind::Unsupported),
-            ("CorruptTableError", ErrorKind::Corrupt),
-            ("CommitConflictError", ErrorKind::Conflict),
-            ("StorageError", ErrorKind::Storage),
-            // last, because it is the base class of the others
-            ("DeltaReplayError", ErrorKind::InvalidArgument),
-        ];
-        let kind_of_class = kinds.into_iter().find(|(class, _)| is(class));
-        kind_of_class.map(|(_, kind)| kind)
+        let base_class = ("DeltaReplayError", ErrorKind::InvalidArgument);
+        let mut classes = CLASSES.into_iter().chain([base_class]);
+        classes.find(|(class, _)| is(class)).map(|(_, kind)| kind)
     }
 }
 
@@ -106,16 +108,9 @@ fn build(
 }
 
 fn class_name(error: &Error) -> &'static str {
-    match error.kind() {
-        ErrorKind::TableNotFound => "TableNotFoundError",
-        ErrorKind::VersionNotFound => "VersionNotFoundError",
-        ErrorKind::InvalidArgument => "InvalidArgumentError",
-        ErrorKind::Unsupported => "UnsupportedFeatureError",
-        ErrorKind::Corrupt => "CorruptTableError",
-        ErrorKind::Conflict => "CommitConflictError",
-        // the only storage error after which the caller must not retry
-        ErrorKind::Storage if error.code() == "commit.unknown" => "CommitStateUnknownError",
-        ErrorKind::Storage => "StorageError",
-        _ => "DeltaReplayError",
+    if error.code() == "commit.unknown" {
+        return "CommitStateUnknownError"; // the only storage error after which the caller must not retry
     }
+    let class = CLASSES.into_iter().find(|(_, kind)| *kind == error.kind());
+    class.map_or("DeltaReplayError", |(class, _)| class)
 }
