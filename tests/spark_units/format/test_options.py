@@ -91,6 +91,7 @@ def test_either_name_turns_on_changes(feed: str, data: str) -> None:
         "3m": 3 << 20,
         "1g": 1 << 30,
         "1tb": 1 << 40,
+        "1p": 1 << 50,
     }.items(),
 )
 def test_sizes(text: str, size: int) -> None:
@@ -100,15 +101,22 @@ def test_sizes(text: str, size: int) -> None:
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        *(("maxFilesPerTrigger", text) for text in ("", "x", "0", "-1", "1.5g")),
+        *(("maxFilesPerTrigger", text) for text in ("", "x", "0", "-1", "1.5g", "m", "1_0k")),
         ("startingVersion", "first"),
         ("endingVersion", ""),
         ("versionAsOf", "latest"),
-        ("splitSize", "large"),
+        *(("splitSize", text) for text in ("large", "0", "-1")),
     ],
 )
 def test_invalid_numbers_are_refused(name: str, text: str) -> None:
-    assert code_of(lambda: read(**{name: text})) == "option.number"
+    with pytest.raises(dr.InvalidArgumentError, match=f"{name} takes .*, not {text!r}") as caught:
+        read(**{name: text})
+    assert caught.value.code == "option.number"
+
+
+@pytest.mark.parametrize("text", ["a{99999999999}", "(" * 5000 + ")" * 5000, "[[a]]"])
+def test_invalid_regular_expressions_are_refused(text: str) -> None:
+    assert code_of(lambda: read(excludeRegex=text).excluded()) == "option.regex"
 
 
 @pytest.mark.parametrize("name", BOOLEANS)

@@ -66,7 +66,7 @@ OPTIONS = (
     Option("allowedRoots", "names", Use.READ | Use.WRITE),
     Option("storage.<key>", "string", Use.READ | Use.WRITE),
     Option("filter", "string", Use.READ),
-    Option("splitSize", "number", Use.READ),
+    Option("splitSize", "size", Use.READ),
     Option("readChangeFeed", "boolean", Use.READ),
     Option("readChangeData", "boolean", Use.READ, alias="readChangeFeed", listed=False),
     Option("versionAsOf", "number", Use.BATCH | Use.CHANGES),
@@ -254,17 +254,17 @@ def _version(name: str, text: str) -> int | str:
     return "latest" if text.lower() == "latest" else _number(name, text)
 
 
-_UNITS = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_UNITS = {unit: 1 << 10 * power for power, unit in enumerate(("", "k", "m", "g", "t", "p"))}
 
 
 def _size(name: str, text: str) -> int:
     """Parse a number of bytes or files with a unit of Spark, such as ``10m`` or ``2gb``."""
-    digits = text.strip().lower().removesuffix("b")
-    unit = _UNITS.get(digits[-1:], 0)
-    size = _number(name, digits[:-1] if unit else digits) * (unit or 1)
+    parsed = re.fullmatch("([0-9]{1,19}) ?([kmgtp]?)b?", text.strip().lower())
+    size = int(parsed[1]) * _UNITS[parsed[2]] if parsed else 0
     if size < 1:
         raise InvalidArgumentError(
-            f"the option {name} must be at least 1, not {text!r}", code="option.number"
+            f"the option {name} takes a number of at least 1, such as 10 or 10m, not {text!r}",
+            code="option.number",
         )
     return size
 
@@ -329,7 +329,7 @@ class ReadOptions:
             InvalidArgumentError: As by ``parse``.
         """
         values = self.values = parse(options, Use.READ)
-        self.split_size: int = values.get("splitSize") or TARGET_SIZE
+        self.split_size: int = values.get("splitSize", TARGET_SIZE)
         self.columns = self._arguments(_COLUMNS)
         self.limits = self._arguments(_LIMITS)
         self.start = self._arguments(_START)
@@ -430,7 +430,7 @@ class ReadOptions:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")  # for nested sets, which only Java has
                 return re.compile(text, re.ASCII)  # Java's classes, such as \d, are ASCII, too
-        except (re.error, Warning) as cause:
+        except (re.error, Warning, OverflowError, RecursionError) as cause:
             raise InvalidArgumentError(
                 f"excludeRegex is {text!r}, which is not a valid regular expression in Python: "
                 f"{cause}",
