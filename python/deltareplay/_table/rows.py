@@ -154,8 +154,8 @@ class Writing(TableLocation):
             where is not None and partition_overwrite != "static"
         ):
             message = (
-                f"partition_overwrite is {partition_overwrite!r}: 'static', or 'dynamic' without a "
-                "filter"
+                f"partition_overwrite is {partition_overwrite!r}: pass 'static', or 'dynamic' "
+                "without a filter"
             )
             raise InvalidArgumentError(message, code="rows.partitions")
         write_options = options(schema_mode, txn, user_metadata, target_file_size, durable, timeout)
