@@ -252,6 +252,10 @@ def test_rows_are_cached(spark: Any, tmp_path: Path, target: str, name: str) -> 
     if SESSION == "classic":
         level = dr_spark.read(spark, tmp_path / "t").storageLevel
         assert (level.useMemory, level.useDisk) == (True, False)
+    dr_spark.sql(spark, f"CACHE TABLE {target} OPTIONS ('storageLevel' 'MEMORY_AND_DISK_SER_2')")
+    if SESSION == "classic":
+        level = dr_spark.read(spark, tmp_path / "t").storageLevel
+        assert (level.useDisk, level.deserialized, level.replication) == (True, False, 2)
     dr_spark.sql(spark, f"DELETE FROM {target} WHERE key = 'a'")
     assert fetch(spark, f"SELECT * FROM {target}") == ROWS[1:]
     for statement in ("REFRESH TABLE", "UNCACHE TABLE", "UNCACHE TABLE IF EXISTS"):
@@ -259,6 +263,17 @@ def test_rows_are_cached(spark: Any, tmp_path: Path, target: str, name: str) -> 
     with pytest.raises(dr.TableNotFoundError) as caught:
         dr_spark.sql(spark, f"REFRESH TABLE delta.`{tmp_path / 'none'}`")
     assert caught.value.code == "table.not_found"
+
+
+def test_a_cached_query_has_no_schema(spark: Any, target: str, name: str) -> None:
+    """Spark refuses it, too: "It is not allowed to add catalog/namespace prefix"."""
+    for query in ("SELECT 1 AS x", f"SELECT * FROM {target}"):
+        with pytest.raises(dr.InvalidArgumentError, match="no schema and no catalog") as caught:
+            dr_spark.sql(spark, f"CACHE TABLE default.{name} AS {query}")
+        assert caught.value.code == "sql.syntax"
+    with pytest.raises(Exception, match="catalog/namespace prefix"):
+        spark.sql(f"CACHE TABLE default.{name} AS SELECT 1 AS x")
+    assert name not in [table.name for table in spark.catalog.listTables()]
 
 
 def test_changes_are_read_by_functions(spark: Any, tmp_path: Path, name: str) -> None:

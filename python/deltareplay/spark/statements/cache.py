@@ -79,6 +79,9 @@ class Cache(Uncache):
             statement.level = next(iter(levels), None)
             statement.options = parser.since(start)
         if parser.takes("AS") or parser.sees_any(QUERY):
+            if len(statement.table) > 1:
+                parser.index = start - 1
+                raise parser.invalid("a temporary view has no schema and no catalog")
             statement.query = parser.query()
         return statement
 
@@ -117,7 +120,8 @@ def _levels(name: str | None) -> list[Any]:
 
     if name is None:
         return []
-    level = getattr(StorageLevel, name.upper(), None)
+    # PySpark has no names for serialized levels: all of its levels are serialized
+    level = getattr(StorageLevel, name.upper().replace("_SER", ""), None)
     if not isinstance(level, StorageLevel):
         raise InvalidArgumentError(
             f"{name!r} is not a storage level: use one such as MEMORY_AND_DISK", code="sql.syntax"
