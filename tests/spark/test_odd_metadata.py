@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from spark.support.settings import conf
 from support import logs
 from support.vectors import inline
 
@@ -39,7 +40,6 @@ INVALID: dict[str, tuple[str, dict[str, Any]]] = {
     "default that is a list": ("long", {"CURRENT_DEFAULT": [1]}),
     "identity of texts": ("long", {"delta.identity.start": "x", "delta.identity.step": "y"}),
     "identity in steps of 0": ("long", {**IDENTITY, "delta.identity.step": 0}),
-    "identity at its end": ("long", {**IDENTITY, "delta.identity.highWaterMark": 2**63 - 1}),
     "identity that is a string": ("string", IDENTITY),
 }
 UNKNOWN: dict[str, dict[str, Any]] = {
@@ -89,6 +89,35 @@ def test_writes_reject_invalid_metadata(spark: Any, tmp_path: Path, name: str) -
         assert caught.value.code == "schema.metadata"
         assert "odd" in str(caught.value)
     assert dr.Table(uri).snapshot().version == 0
+
+
+@pytest.mark.parametrize(("step", "mark"), [(1, 2**63 - 1), (-2, 1 - 2**63)])
+def test_an_identity_column_without_further_values(
+    spark: Any, tmp_path: Path, step: int, mark: int
+) -> None:
+    identity = {**IDENTITY, "delta.identity.step": step, "delta.identity.highWaterMark": mark}
+    uri = table(tmp_path / "t", "long", identity)
+    with pytest.raises(dr.InvalidArgumentError, match="odd has no values left") as caught:
+        dr_spark.write(spark.range(1), uri)
+    assert caught.value.code == "write.identity"
+    assert dr.Table(uri).snapshot().version == 0
+    dr_spark.update(spark, uri, "id = 2", {"id": "id + 10"})
+    dr_spark.delete(spark, uri, "id = 3")
+    assert sorted(row.id for row in dr_spark.read(spark, uri).collect()) == [1, 12]
+
+
+@pytest.mark.parametrize(("step", "mark"), [(1, 2**63 - 3), (-1, 2 - 2**63)])
+def test_identity_values_do_not_wrap_around(
+    spark: Any, tmp_path: Path, step: int, mark: int
+) -> None:
+    """Without ANSI mode, sums of Spark do; delta-spark adds by ``Math.addExact``."""
+    identity = {**IDENTITY, "delta.identity.step": step, "delta.identity.highWaterMark": mark}
+    uri = table(tmp_path / "t", "long", identity)
+    with conf(spark, spark__sql__ansi__enabled="false"):
+        with pytest.raises(Exception, match="odd has no values left"):
+            dr_spark.write(spark.range(7, 10, numPartitions=1), uri)
+        dr_spark.write(spark.range(7, 8, numPartitions=1), uri)
+    assert [row.odd for row in dr_spark.read(spark, uri).where("id = 7").collect()] == [mark + step]
 
 
 @pytest.mark.parametrize("name", UNKNOWN)

@@ -74,12 +74,8 @@ def _check_identity(field: Field) -> None:
             raise _invalid(field, key, "is not a 64-bit integer")
     if field.type != "long":
         raise _invalid(field, _IDENTITY[0], "belongs to a column that is not of the type long")
-    step = numbers.get("delta.identity.step", 1) or 0
-    if step == 0:
+    if numbers.get("delta.identity.step") == 0:
         raise _invalid(field, "delta.identity.step", "is 0")
-    mark = numbers.get("delta.identity.highWaterMark")
-    if mark is not None and mark + step not in _LONGS:
-        raise _invalid(field, "delta.identity.highWaterMark", "leaves no value for another row")
 
 
 def _integer(value: object) -> int | None:

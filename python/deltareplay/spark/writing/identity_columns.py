@@ -31,18 +31,29 @@ _TASK_BITS = 8
 
 
 def value(field: Field) -> Column:
-    """Return the value of the column in a new row."""
+    """Return the value of the column in a new row.
+
+    Raises:
+        InvalidArgumentError: ``write.identity``: no value follows the high-water mark.
+    """
     from pyspark.sql import functions as sf
 
     step, mark = _step(field), field.metadata.get(_MARK)
     first = int(field.metadata.get("delta.identity.start", 1)) if mark is None else int(mark) + step
+    last_position = (2**63 - 1 - first) // step if step > 0 else (2**63 + first) // -step
+    message = f"the identity column {field.name} has no values left: add another one in its place"
+    if last_position < 0:
+        raise InvalidArgumentError(message, code="write.identity")
     number = sf.monotonically_increasing_id()
     task = sf.shiftright(number, _ROW_BITS)
     row = number.bitwiseAND(sf.lit((1 << _ROW_BITS) - 1))
     above = sf.shiftleft(sf.shiftright(task, _TASK_BITS), _ROW_BITS + _TASK_BITS)
     low_bits = task.bitwiseAND(sf.lit((1 << _TASK_BITS) - 1))
     position = above.bitwiseOR(sf.shiftleft(row, _TASK_BITS)).bitwiseOR(low_bits)
-    return position * sf.lit(step).cast("bigint") + sf.lit(first).cast("bigint")
+    new = position * sf.lit(step).cast("bigint") + sf.lit(first).cast("bigint")
+    # in sessions without ANSI mode, larger numbers would become negative
+    is_left = position <= sf.lit(min(last_position, 2**63 - 1))
+    return sf.when(is_left, new).otherwise(sf.raise_error(sf.lit(message)))
 
 
 def farthest(field: Field, stored: str) -> Column:

@@ -105,6 +105,7 @@ def default(spark: SparkSession, field: Field) -> Column:
     """Return the value of a column that the rows lack.
 
     Raises:
+        InvalidArgumentError: As by ``identity_columns.value``.
         UnsupportedFeatureError: ``spark.expression``: Spark cannot evaluate its default.
     """
     from pyspark.sql import functions as sf
