@@ -13,14 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.servers import Response, Servers
+from support.servers import HEAD, Response, Servers, is_listing, listing, store
 
 import deltareplay as dr
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads peak memory from /proc")
 
-#: Headers of each object.
-HEAD = {"ETag": '"e"', "Last-Modified": "Mon, 01 Jan 2024 00:00:00 GMT"}
 TERABYTE = 10**12
 MIB = 1 << 20
 CHILD = """
@@ -65,53 +63,6 @@ def opened(kind: str, address: str) -> tuple[Any, int]:
 def endless() -> Iterator[bytes]:
     while True:
         yield b"{}\n" * 100_000
-
-
-def listing(table: Path, kind: str) -> bytes:
-    """Return the listing of the log, as each kind of store returns it."""
-    date, names = "Mon, 01 Jan 2024 00:00:00 GMT", sorted((table / "_delta_log").iterdir())
-    if kind == "s3":
-        entries = "".join(
-            f"<Contents><Key>t/_delta_log/{name.name}</Key><Size>{name.stat().st_size}</Size>"
-            "<LastModified>2024-01-01T00:00:00.000Z</LastModified></Contents>"
-            for name in names
-        )
-        return f"<ListBucketResult>{entries}</ListBucketResult>".encode()
-    entries = "".join(
-        f"<D:response><D:href>/t/_delta_log/{name.name}</D:href><D:propstat><D:prop>"
-        f"<D:resourcetype/><D:getcontentlength>{name.stat().st_size}</D:getcontentlength>"
-        f"<D:getlastmodified>{date}</D:getlastmodified></D:prop>"
-        "<D:status>HTTP/1.1 200 OK</D:status></D:propstat></D:response>"
-        for name in names
-    )
-    return f'<D:multistatus xmlns:D="DAV:">{entries}</D:multistatus>'.encode()
-
-
-def store(
-    table: Path, kind: str, replacement: Callable[[str], Response | None]
-) -> Callable[[str], Response]:
-    """Return the responses of a store that serves the table, unless ``replacement`` returns one."""
-
-    def respond(path: str) -> Response:
-        replaced = replacement(path)
-        if replaced is not None:
-            return replaced
-        if is_listing(path):
-            return 207 if kind == "http" else 200, {}, listing(table, kind)
-        file = table / path.partition("?")[0].rpartition("/t/")[2]
-        if not file.is_file():
-            return 404, {}, b""
-        body = file.read_bytes()
-        head = dict(HEAD)
-        if file.suffix == ".parquet":  # requests for these have the range of the whole file
-            head["Content-Range"] = f"bytes 0-{len(body) - 1}/{len(body)}"
-        return 206 if file.suffix == ".parquet" else 200, head, body
-
-    return respond
-
-
-def is_listing(path: str) -> bool:
-    return "list-type=" in path or path.rstrip("/").endswith("_delta_log")
 
 
 REQUESTS: dict[str, Callable[[str], bool]] = {

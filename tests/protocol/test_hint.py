@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
 import pytest
 from protocol.reading import codes, commits, file, names, opened, paths
 from support import logs
+from support.servers import Response, Servers, store
 
 import deltareplay as dr
+
+
+@pytest.fixture
+def servers() -> Iterator[Servers]:
+    servers = Servers()
+    yield servers
+    servers.stop()
 
 
 def hint(log: logs.LogBuilder, content: bytes) -> None:
@@ -189,3 +198,55 @@ def test_a_hint_with_every_field_and_unknown_ones_is_read(log: logs.LogBuilder) 
     snapshot = opened(log, strict=True)
 
     assert (paths(snapshot), codes(snapshot)) == (names(5), [])
+
+
+def served(servers: Servers, log: logs.LogBuilder, refused: str, status: int) -> dr.Table:
+    """Return a table at a server that sends this status for paths that contain ``refused``."""
+
+    def refusal(path: str) -> Response | None:
+        return (status, {}, b"<Error/>") if refused in path else None
+
+    address = servers.start(store(log.table, "http", refusal))
+    options = {"allow_http": "true", "max_retries": "1", "retry_timeout": "1s"}
+    return dr.Table(f"{address}/t", options)
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 410, 416, 451, 500, 501, 503])
+@pytest.mark.parametrize("with_checkpoint", [True, False], ids=["checkpoint", "no checkpoint"])
+def test_a_hint_that_the_store_does_not_return_is_a_warning(
+    servers: Servers, log: logs.LogBuilder, status: int, with_checkpoint: bool
+) -> None:
+    commits(log, 5)
+    if with_checkpoint:
+        log.checkpoint(3, kind="v2-inline-json")
+        log.delete_commits(3)
+    table = served(servers, log, "_last_checkpoint", status)
+
+    with pytest.warns(dr.DeltaReplayWarning, match="the hint was ignored"):
+        snapshot = table.snapshot()
+
+    assert (paths(snapshot), codes(snapshot)) == (names(5), ["hint.unreadable"])
+    assert snapshot.warnings[0].path == "_delta_log/_last_checkpoint"
+    assert str(status) in snapshot.warnings[0].message
+    assert paths(table.snapshot(version=4)) == names(4)
+    with pytest.raises(dr.CorruptTableError) as caught:
+        table.snapshot(strict=True)
+    assert caught.value.code == "hint.unreadable"
+
+
+@pytest.mark.parametrize(("status", "code"), [(403, "storage.permission"), (500, "storage.io")])
+def test_a_store_that_refuses_everything_is_an_error(
+    servers: Servers, log: logs.LogBuilder, status: int, code: str
+) -> None:
+    commits(log, 2)
+    with pytest.raises(dr.StorageError) as caught:
+        served(servers, log, "/t", status).snapshot()
+    assert caught.value.code == code
+    assert str(status) in str(caught.value)
+
+
+def test_a_store_that_does_not_respond_is_not_listed() -> None:
+    options = {"allow_http": "true", "max_retries": "0", "retry_timeout": "1s"}
+    with pytest.raises(dr.StorageError) as caught:
+        dr.Table("http://127.0.0.1:9/t", options).snapshot()
+    assert (caught.value.code, caught.value.path) == ("storage.io", "_delta_log/_last_checkpoint")

@@ -8,7 +8,7 @@ use super::segment::LogSegment;
 use super::warning::LogWarning;
 use crate::codec::last_checkpoint::LastCheckpoint;
 use crate::error::{Error, ErrorKind, Result};
-use crate::storage::{FileMeta, Storage};
+use crate::storage::{FileMeta, Storage, is_unreachable};
 
 /// The maximum size of a hint. Most have a few hundred bytes; the longest part is a copy of the checkpoint's
 /// schema.
@@ -29,6 +29,8 @@ pub enum Hint {
     Missing,
     /// It is not a file, too large or truncated, does not decode, or has a wrong checksum.
     Corrupt(LogWarning),
+    /// The storage failed to return it.
+    Unreadable(LogWarning),
     /// The newest checkpoint when it was written.
     Checkpoint(Box<LastCheckpoint>),
 }
@@ -38,7 +40,8 @@ impl Hint {
     ///
     /// # Errors
     ///
-    /// Storage errors, except for a hint that is missing, not a file, too large or truncated.
+    /// `storage.io` if the store cannot be reached; other errors of the storage concern the hint alone, or
+    /// recur in the listing.
     pub fn read(storage: &dyn Storage) -> Result<Self> {
         let path = hint_path();
         let bytes = match storage.read_at_most(&path, MAX_BYTES) {
@@ -56,6 +59,11 @@ impl Hint {
                     None,
                     message,
                 )));
+            }
+            Err(error) if error.kind() == ErrorKind::Storage && !is_unreachable(&error) => {
+                let message = ignored(&error.to_string());
+                let warning = LogWarning::new("hint.unreadable", path, None, message);
+                return Ok(Self::Unreadable(warning));
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => return Err(error),
             Err(error) => return Err(error.at_path(path)),
@@ -110,16 +118,17 @@ impl Hint {
     }
 
     fn corrupt(path: String, error: &Error) -> Self {
-        let message = format!(
-            "the hint was ignored, and the log was listed from its beginning: {}",
-            error.message()
-        );
-        Self::Corrupt(LogWarning::new("hint.corrupt", path, None, message))
+        Self::Corrupt(LogWarning::new(
+            "hint.corrupt",
+            path,
+            None,
+            ignored(error.message()),
+        ))
     }
 
-    /// Returns a warning if the hint is corrupt, or does not name the checkpoint of `newest`.
+    /// Returns a warning if the hint is corrupt, was not read, or does not name the checkpoint of `newest`.
     pub fn check(&self, newest: &LogSegment) -> Option<LogWarning> {
-        if let Self::Corrupt(warning) = self {
+        if let Self::Corrupt(warning) | Self::Unreadable(warning) = self {
             return Some(warning.clone());
         }
         let used = newest
@@ -154,4 +163,8 @@ impl Hint {
         };
         Some(LogWarning::new(code, hint_path(), used, message))
     }
+}
+
+fn ignored(error: &str) -> String {
+    format!("the hint was ignored, and the log was listed from its beginning: {error}")
 }

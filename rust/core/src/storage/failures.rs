@@ -1,5 +1,6 @@
 //! The errors of local files, and of ranges that a file does not have.
 
+use std::fmt;
 use std::io::{self, ErrorKind as IoKind};
 use std::ops::Range;
 
@@ -7,6 +8,24 @@ use bytes::Bytes;
 
 use super::platform::LINK_LOOP;
 use crate::error::{Error, Result};
+
+/// The cause of an error if the server of the store did not respond, as text.
+#[derive(Debug)]
+pub(super) struct Unreachable(pub(super) String);
+
+impl fmt::Display for Unreachable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Unreachable {}
+
+/// Returns `true` if no other request to this store would succeed: its server did not respond.
+pub(crate) fn is_unreachable(error: &Error) -> bool {
+    let cause = std::error::Error::source(error);
+    cause.is_some_and(|cause| cause.is::<Unreachable>())
+}
 
 /// Returns the error for a path that is not a regular file.
 pub(super) fn not_a_file(path: &str) -> Error {

@@ -42,7 +42,7 @@ pub(crate) use background::{BackgroundWork, in_background};
 pub use cached::CachedStorage;
 pub(crate) use clock::now;
 use confined::Confinement;
-pub(crate) use failures::{check_complete, check_size, is_full, slices};
+pub(crate) use failures::{check_complete, check_size, is_full, is_unreachable, slices};
 pub use file_bytes::{FileBytes, Meter};
 pub use file_cache::FileCache;
 pub use local::LocalStorage;

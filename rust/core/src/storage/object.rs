@@ -26,7 +26,7 @@ use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutPayload}
 use tokio::sync::Semaphore;
 
 use self::config::Settings;
-use super::failures::{beyond_the_end, check_complete, check_size, repeat, target_of};
+use super::failures::{Unreachable, beyond_the_end, check_complete, check_size, repeat, target_of};
 use super::per_process::PerProcess;
 use super::{
     FileMeta, Location, MAX_GAP_BYTES, MAX_WHOLE_FILE_BYTES, OnEnd, Request, Storage, StoreKind,
@@ -247,9 +247,12 @@ fn failed(settings: &Settings, verb: &str, path: &str, cause: object_store::Erro
             None => ("storage.io", format!("cannot {verb} {target}")),
         },
     };
-    Error::storage(code, message)
-        .at_path(path)
-        .because(settings.redact(&cause.to_string()))
+    let error = Error::storage(code, message).at_path(path);
+    let text = settings.redact(&cause.to_string()).into_owned();
+    match connector::is_without_response(&cause) || hdfs::is_without_response(&cause) {
+        true => error.because(Unreachable(text)),
+        false => error.because(text),
+    }
 }
 
 impl Storage for ObjectStorage {

@@ -74,15 +74,25 @@ pub(super) fn is_refused_listing(error: &(dyn Error + 'static)) -> bool {
     has_cause::<ListingRefused>(error)
 }
 
+/// Returns `true` if the server did not respond: it is not there, or too slow.
+pub(super) fn is_without_response(error: &(dyn Error + 'static)) -> bool {
+    let cause = find_cause::<HttpError>(error).map(HttpError::kind);
+    matches!(cause, Some(HttpErrorKind::Connect | HttpErrorKind::Timeout))
+}
+
 fn has_cause<T: Error + 'static>(error: &(dyn Error + 'static)) -> bool {
+    find_cause::<T>(error).is_some()
+}
+
+fn find_cause<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
     let mut cause = Some(error);
     while let Some(error) = cause {
-        if error.is::<T>() {
-            return true;
+        if let Some(found) = error.downcast_ref::<T>() {
+            return Some(found);
         }
         cause = error.source();
     }
-    false
+    None
 }
 
 /// The error for a listing or an error response that exceeds the limit.

@@ -353,6 +353,11 @@ fn exception_name(cause: &Error) -> Option<&str> {
     }
 }
 
+/// Returns `true` if no name node responded: it is not there, or too slow.
+pub(super) fn is_without_response(cause: &Error) -> bool {
+    matches!(hdfs_error(cause), Some(HdfsError::IOError(_)))
+}
+
 /// Returns `true` if a connection to a name node or a data node was lost.
 fn is_disconnect(cause: &Error) -> bool {
     matches!(
