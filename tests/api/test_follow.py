@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -120,9 +122,9 @@ def test_net_changes_of_each_batch(fed: dr.Table) -> None:
     assert types == [["insert"] * 3, ["update_postimage"], ["delete"]]
 
 
-def appends(log: logs.LogBuilder, versions: int = 3) -> dr.Table:
+def appends(log: logs.LogBuilder, versions: int = 3, **definition: Any) -> dr.Table:
     """Create a table, and append versions of two files each."""
-    log.create(logs.schema(id="long"))
+    log.create(logs.schema(id="long"), **definition)
     for version in range(1, versions + 1):
         log.commit(
             logs.commit_info(),
@@ -388,6 +390,41 @@ def test_another_table_id_stops_the_stream(log: logs.LogBuilder) -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
         next(stream)
     assert (caught.value.code, caught.value.version) == ("follow.offset", 2)
+
+
+@pytest.mark.parametrize("versions", [0, 3, 9])
+@pytest.mark.parametrize("kind", [None, "full-delta"])
+def test_a_table_created_anew_stops_the_stream(
+    log: logs.LogBuilder, versions: int, kind: Any
+) -> None:
+    stream = appends(log, versions=3).follow(poll_interval=0.01, kind=kind)
+    assert rows_of([next(stream)])
+    shutil.rmtree(log.table)
+    log.table.mkdir()
+    anew = logs.LogBuilder(log.table)
+    appends(anew, versions=versions, id="another")
+    for _ in range(2):
+        with pytest.raises(dr.InvalidArgumentError) as caught:
+            next(stream)
+        assert caught.value.code == "follow.offset"
+    assert "the table was replaced" in str(caught.value)
+
+
+def test_a_dropped_table_stops_the_stream(log: logs.LogBuilder) -> None:
+    stream = appends(log).follow(poll_interval=0.01)
+    next(stream)
+    shutil.rmtree(log.table)
+    with pytest.raises(dr.TableNotFoundError):
+        next(stream)
+
+
+def test_a_log_that_was_copied_does_not_stop_the_stream(log: logs.LogBuilder) -> None:
+    stream = appends(log).follow(poll_interval=0.01)
+    next(stream)
+    for file in logs.log_dir(log.table).iterdir():
+        os.utime(file, (1, 1))
+    log.commit(data.write(log.table, "later.parquet", {"id": [7]}))
+    assert rows_of([next(stream)]) == [(7,)]
 
 
 def test_invalid_arguments_are_refused(log: logs.LogBuilder) -> None:

@@ -174,7 +174,7 @@ fn extended(segment: &LogSegment, listing: &LogListing, version: u64) -> Result<
 
 /// Returns `true` if two listings show the same commit; a commit that a catalog ratified moves when it is
 /// published.
-fn is_same(now: &FileMeta, then: &FileMeta) -> bool {
+pub(crate) fn is_same(now: &FileMeta, then: &FileMeta) -> bool {
     let staged = |file: &FileMeta| path::staged_version(&file.path).is_some();
     now == then || (staged(now) != staged(then) && now.size == then.size)
 }

@@ -22,9 +22,10 @@ use super::rows::split::Split;
 use super::{Kind, Net};
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::Predicate;
-use crate::log::LogListing;
+use crate::log::{LogListing, VersionedFile};
 use crate::replay::Source;
 use crate::snapshot::Snapshot;
+use crate::snapshot::advance::is_same;
 use crate::snapshot::load::load;
 use crate::spec::schema::StructType;
 use entries::{Entries, Entry};
@@ -92,6 +93,8 @@ pub struct Follow {
     offset: Offset,
     /// Protocol and metadata before the next commit; determined on demand.
     history: Option<MetadataHistory>,
+    /// The newest known commit: if it is another file in the next listing, the table may have been replaced.
+    last_known: Option<VersionedFile>,
     /// The first and the last skipped commit that is no longer in the log.
     missing: Option<(u64, u64)>,
 }
@@ -139,9 +142,14 @@ impl Follow {
                 was replaced";
             return Err(Error::invalid("follow.offset", message));
         }
+        let last_commit = initial.segment().last_commit.clone();
         Ok(Self {
             source: source.clone(),
             strict,
+            last_known: last_commit.map(|file| VersionedFile {
+                version: initial.version(),
+                file,
+            }),
             identity_options: IdentityOptions::new(&options.key, None),
             last: options.available_now.then(|| initial.version()),
             definition,
@@ -272,7 +280,7 @@ impl Follow {
     /// Adds the next commits, up to the limits.
     fn add_commits(&mut self, limits: &mut BatchLimits, entries: &mut Entries) -> Result<()> {
         let mut first = self.offset.version;
-        let listing = LogListing::read(&*self.source.storage, first)?;
+        let listing = self.listing(first)?;
         // a version whose commit was cleaned up has a checkpoint
         let checkpoint = listing.checkpoints.last().map(|file| file.version);
         let commits = listing.commits.first().zip(listing.commits.last());
@@ -352,6 +360,30 @@ impl Follow {
         Ok(())
     }
 
+    /// Lists the log from a version on.
+    ///
+    /// # Errors
+    ///
+    /// As [`check_offset`] if the table was replaced.
+    fn listing(&mut self, first: u64) -> Result<LogListing> {
+        let known = &self.last_known;
+        let from = known
+            .as_ref()
+            .map_or(first, |known| known.version.min(first));
+        let mut listing = LogListing::read(&*self.source.storage, from)?;
+        if let Some(known) = known {
+            let mut commits = listing.commits.iter();
+            let now = commits.find(|commit| commit.version == known.version);
+            if now.is_none_or(|now| !is_same(&now.file, &known.file)) {
+                let newest = load(&self.source, None, self.strict)?;
+                check_offset(&self.offset, &newest)?;
+            }
+        }
+        self.last_known = listing.commits.last().cloned();
+        listing.commits.retain(|commit| commit.version >= first);
+        Ok(listing)
+    }
+
     /// Returns the metadata history before the commit of a version.
     fn first_history(&self, version: u64) -> Result<MetadataHistory> {
         let newest = self.initial.version();
@@ -422,23 +454,27 @@ fn first_offset(source: &Source, initial: &Snapshot, start: &StreamStart) -> Res
             Ok(Offset::before(id, first))
         }
         StreamStart::After(offset) => {
-            let problem = if offset.table_id != *id {
-                Some("it belongs to another table, or the table was replaced")
-            } else if offset.version > newest.saturating_add(1) {
-                Some("it is after the newest version: the table was replaced or its log was cut")
-            } else {
-                None
-            };
-            match problem {
-                None => Ok(offset.clone()),
-                Some(problem) => {
-                    let message =
-                        format!("the stream cannot continue after this offset: {problem}");
-                    Err(Error::invalid("follow.offset", message))
-                }
-            }
+            check_offset(offset, initial)?;
+            Ok(offset.clone())
         }
     }
+}
+
+/// Checks that a stream of the table, whose newest version is `newest`, can continue after the offset.
+///
+/// # Errors
+///
+/// Invalid argument: `follow.offset`.
+fn check_offset(offset: &Offset, newest: &Snapshot) -> Result<()> {
+    let problem = if offset.table_id != newest.metadata().id {
+        "it belongs to another table, or the table was replaced"
+    } else if offset.version > newest.version().saturating_add(1) {
+        "it is after the newest version: the table was replaced or its log was cut"
+    } else {
+        return Ok(());
+    };
+    let message = format!("the stream cannot continue after this offset: {problem}");
+    Err(Error::invalid("follow.offset", message))
 }
 
 /// The limits of a batch, less the files that it has.
