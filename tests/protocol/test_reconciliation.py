@@ -489,6 +489,31 @@ def test_the_last_line_may_end_in_any_way(log: logs.LogBuilder, ending: bytes) -
     assert paths(opened(log)) == ["f"]
 
 
+@pytest.mark.parametrize("start", [b"", b"\xef\xbb\xbf", b"\r\n"], ids=repr)
+@pytest.mark.parametrize("end", [b"\r", b"\r\r", b" \r\n\t", b"\n \r\n\n"], ids=repr)
+def test_lines_may_end_in_any_way(log: logs.LogBuilder, start: bytes, end: bytes) -> None:
+    log.create(SCHEMA)
+    log.commit(logs.commit_info(), logs.add("a"), logs.add("b"), logs.add("c"))
+    log.commit(logs.remove("b"), logs.commit_info(), logs.add("d"))
+    for version in (1, 2):
+        content = start + logs.json_lines(log.commits[version]).replace(b"\n", end)
+        logs.write_file(log.table, logs.commit_name(version), content)
+
+    assert paths(opened(log)) == ["a", "c", "d"]
+    operations = dr.Table(log.uri).history()["operation"].to_pylist()
+    assert operations == ["WRITE", "WRITE", "CREATE TABLE"]
+
+
+def test_text_after_an_action_is_an_error(log: logs.LogBuilder) -> None:
+    log.create(SCHEMA)
+    log.commit()
+    content = logs.json_lines([logs.add("a")]).rstrip(b"\n") + b" x\r"
+    logs.write_file(log.table, logs.commit_name(1), content)
+    with pytest.raises(dr.CorruptTableError) as caught:
+        paths(opened(log))
+    assert caught.value.code == "commit.json"
+
+
 def test_spaces_and_order_of_keys_in_a_line_do_not_matter(log: logs.LogBuilder) -> None:
     log.create(SCHEMA)
     log.commit()

@@ -255,8 +255,23 @@ impl ActionDecoder {
         false
     }
 
+    /// Decodes a line, which may end before the line feed: Spark also ends lines at a carriage return.
     fn decode_line(&mut self, line: &str) -> std::result::Result<(), Problem> {
         let mut cursor = Cursor::new(line);
+        loop {
+            self.decode_action(&mut cursor)?;
+            let end = cursor.offset();
+            let Err(problem) = cursor.end() else {
+                return Ok(());
+            };
+            let between = line.get(end..cursor.offset()).unwrap_or_default();
+            if !between.contains('\r') {
+                return Err(problem.into());
+            }
+        }
+    }
+
+    fn decode_action(&mut self, cursor: &mut Cursor<'_>) -> std::result::Result<(), Problem> {
         let position = self.out.num_positions;
         self.out.num_positions = position.checked_add(1).ok_or(Problem::Json(JsonError {
             offset: 0,
@@ -272,9 +287,9 @@ impl ActionDecoder {
             let problem = |error: Error| Problem::Action(begin, error);
             let control = self.selection.control;
             match kind.decode().as_ref() {
-                "add" => file_action(&mut cursor, self.adds.as_mut(), position)?,
-                "remove" => file_action(&mut cursor, self.removes.as_mut(), position)?,
-                "cdc" => file_action(&mut cursor, self.cdcs.as_mut(), position)?,
+                "add" => file_action(cursor, self.adds.as_mut(), position)?,
+                "remove" => file_action(cursor, self.removes.as_mut(), position)?,
+                "cdc" => file_action(cursor, self.cdcs.as_mut(), position)?,
                 "commitInfo" if self.selection.commit_infos => {
                     self.out
                         .commit_infos
@@ -296,13 +311,12 @@ impl ActionDecoder {
                     let action = domain_metadata_from_json(cursor.skip()?).map_err(problem)?;
                     self.out.domains.push((position, action));
                 }
-                "sidecar" if control => self.out.sidecars.push(sidecar(&mut cursor)?),
+                "sidecar" if control => self.out.sidecars.push(sidecar(cursor)?),
                 _ => {
                     cursor.skip()?;
                 }
             }
         }
-        cursor.end()?;
         Ok(())
     }
 
