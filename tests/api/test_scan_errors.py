@@ -155,3 +155,21 @@ def test_a_schema_too_deep_for_python_is_refused() -> None:
     with pytest.raises(dr.UnsupportedFeatureError) as caught:
         Struct.parse("[" * 100_000)
     assert caught.value.code == "schema.pyarrow"
+
+
+def test_a_file_of_a_bad_partition_value_can_be_removed(log: logs.LogBuilder) -> None:
+    log.create(logs.schema(id="long", p="integer"), partition_columns=["p"])
+    for name, value in (("a", "1"), ("b", "abc")):
+        log.commit(data.write(log.table, name, {"id": [1]}, partition_values={"p": value}))
+    table = dr.Table(log.uri)
+    snapshot = table.snapshot()
+    with pytest.raises(dr.CorruptTableError, match="append its rows again") as caught:
+        snapshot.scan().to_arrow()
+    assert (caught.value.code, caught.value.path) == ("partition_value.parse", "b")
+    assert snapshot.scan(columns=["id"]).to_arrow()["id"].to_pylist() == [1, 1]
+    assert snapshot.files().num_rows == table.history().num_rows - 1 == 2
+    assert table.vacuum().files == ()
+
+    with table.transaction("DELETE") as transaction:
+        transaction.remove(caught.value.path)
+    assert table.snapshot().scan().to_arrow().to_pylist() == [{"id": 1, "p": 1}]
