@@ -35,8 +35,8 @@ use crate::spec::values::{self, ExcessDigits};
 /// Null, a missing key, and the empty string are null; in a string column the empty string is a value, as in
 /// delta-spark and delta-kernel-rs. Keys that are not in `columns` are ignored; a null map gives a null row.
 /// Timestamps are ISO-8601 with an offset, or `yyyy-MM-dd HH:mm:ss` in UTC; binary values are the bytes of
-/// the string; decimals are rescaled to the column's scale. Whole numbers may have
-/// zeros after a decimal point. Other texts of dates and timestamps are read as by Spark's cast of strings,
+/// the string; decimals are rescaled to the column's scale. Whole numbers may have digits after a decimal point,
+/// which are cut off. Other texts of dates and timestamps are read as by Spark's cast of strings,
 /// except for those in a region's zone.
 ///
 /// # Errors
@@ -269,8 +269,8 @@ impl DistinctStrings<'_> {
         const MAX_CHARS: usize = 80;
         let excerpt: String = text.chars().take(MAX_CHARS).collect();
         let message = format!(
-            "partition column `{}` is {}, but a file has the value `{}`{}: rewrite that file's add \
-             action, or read the partition values as strings",
+            "partition column `{}` is {}, but a file has the value `{}`{}: read the other columns, or remove \
+             the file in a transaction and append its rows again",
             self.field.name(),
             self.field.data_type(),
             excerpt.escape_debug(),
@@ -300,14 +300,17 @@ fn boolean(text: &str) -> Option<bool> {
     }
 }
 
-/// Parses a whole number, which may have zeros after a decimal point, as some writers print columns with nulls.
-fn whole<T: FromStr>(text: &str) -> Option<T> {
+/// Parses a whole number. It may have digits after a decimal point, which are cut off, as by Spark's cast: some
+/// writers print columns with nulls so.
+pub(crate) fn whole<T: FromStr>(text: &str) -> Option<T> {
     let text = text.trim();
-    let (number, zeros) = text.split_once('.').unwrap_or((text, ""));
-    zeros
-        .bytes()
-        .all(|digit| digit == b'0')
-        .then(|| number.parse().ok())?
+    let (number, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let number = match number {
+        "" | "+" | "-" if !fraction.is_empty() => "0",
+        number => number,
+    };
+    let are_digits = fraction.bytes().all(|digit| digit.is_ascii_digit());
+    are_digits.then(|| number.parse().ok())?
 }
 
 /// Adds the first month and day to a year, or the first day to a month, as Spark's cast does. A number of more

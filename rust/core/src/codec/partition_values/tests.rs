@@ -83,6 +83,9 @@ fn whole_numbers() {
             ("007", 7),
             ("-128.00", -128),
             ("1.", 1),
+            ("1.5", 1),
+            ("-1.9", -1),
+            (".5", 0),
         ],
     );
     assert_parses::<Int16Type>(DataType::Int16, &[("32767", i16::MAX)]);
@@ -93,7 +96,7 @@ fn whole_numbers() {
     assert_parses::<Int64Type>(DataType::Int64, &[("9223372036854775807", i64::MAX)]);
     assert_refuses(
         DataType::Int8,
-        &["128", "128.0", "1.5", "1.x", ".", ".0", "x", " ", "0x1"],
+        &["128", "128.0", "1.x", ".", "1.-5", "1.5.", "x", " ", "0x1"],
     );
     assert_refuses(DataType::Int64, &["9223372036854775808", "1e3"]);
 }

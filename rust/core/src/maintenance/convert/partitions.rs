@@ -8,9 +8,11 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, StringArray};
 use percent_encoding::percent_decode_str;
 
+use crate::codec::partition_values::whole;
 use crate::error::{Error, Result};
+use crate::spec::char_length::{DECLARED_TYPE, declared_length};
 use crate::spec::json::clipped;
-use crate::spec::schema::{DataType, PrimitiveType, StructType, same_name};
+use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType, same_name};
 use crate::write::actions::StringMap;
 use crate::write::{HIVE_NULL, partition_text};
 
@@ -19,7 +21,7 @@ use crate::write::{HIVE_NULL, partition_text};
 /// # Errors
 ///
 /// Invalid argument: `convert.partition` if the directories and the schema have different columns, or a value
-/// does not parse as its column's type.
+/// does not parse as its column's type, or is longer than it.
 pub fn partition_values(path: &str, schema: &StructType) -> Result<StringMap> {
     let refused = |message: String| {
         let advice =
@@ -60,6 +62,14 @@ pub fn partition_values(path: &str, schema: &StructType) -> Result<StringMap> {
             }
             None => None,
             Some(text) => match value(text, &field.data_type) {
+                Some(_) if let Some(declared) = exceeded_length(text, field) => {
+                    return refused(format!(
+                        "the value {} of the partition column {} is longer than {}",
+                        clipped(text),
+                        clipped(&field.name),
+                        clipped(declared)
+                    ));
+                }
                 Some(value) => Some(value),
                 None => {
                     return refused(format!(
@@ -103,6 +113,16 @@ fn value(text: &str, data_type: &DataType) -> Option<String> {
     if text.is_empty() {
         return None;
     }
+    let whole_text = match data_type {
+        DataType::Primitive(
+            PrimitiveType::Byte
+            | PrimitiveType::Short
+            | PrimitiveType::Integer
+            | PrimitiveType::Long,
+        ) => Some(whole::<i64>(text)?.to_string()),
+        _ => None,
+    };
+    let text = whole_text.as_deref().unwrap_or(text);
     let array: ArrayRef = Arc::new(StringArray::from(vec![text]));
     let known = partition_text(&array, data_type).ok()?;
     let known = known.is_valid(0).then(|| known.value(0).to_owned())?;
@@ -111,6 +131,16 @@ fn value(text: &str, data_type: &DataType) -> Option<String> {
         DataType::Primitive(PrimitiveType::Timestamp) => text.to_owned(),
         _ => known,
     })
+}
+
+/// Returns the declared type of the column if it is too short for the text without trailing spaces.
+fn exceeded_length<'a>(text: &str, field: &'a StructField) -> Option<&'a str> {
+    let declared = field.metadata.get(DECLARED_TYPE)?.as_str()?;
+    let length = ["char", "varchar"]
+        .iter()
+        .find_map(|name| declared_length(declared, name))?;
+    let text = text.trim_end_matches(' ');
+    (text.chars().count() > length).then_some(declared)
 }
 
 #[cfg(test)]
