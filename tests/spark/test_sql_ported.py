@@ -386,6 +386,16 @@ def test_partitions_are_shown(spark: Any, tmp_path: Path, name: str, target: str
         assert SESSION == "delta-spark" or caught.value.code == "sql.partitions"  # type: ignore[attr-defined]
 
 
+def test_partitions_are_shown_by_the_names_of_columns(spark: Any, tmp_path: Path) -> None:
+    """Column mapping gives them other names in the log."""
+    rows = spark.createDataFrame([(1, "b"), (2, "a"), (3, "a")], "k INT, p STRING")
+    properties = {"delta.columnMapping.mode": "name"}
+    dr_spark.write(rows, tmp_path / "m", partition_columns=["p"], properties=properties)
+    shown = dr_spark.sql(spark, f"SHOW PARTITIONS delta.`{tmp_path / 'm'}`")
+    assert shown.dtypes == [("p", "string")]
+    assert rows_of(shown) == [("a",), ("b",)]
+
+
 def test_a_view_of_a_table_is_a_target(spark: Any, tmp_path: Path, target: str, name: str) -> None:
     """delta-io/delta issue 618: columns are matched by name."""
     spark.createDataFrame([(20, "b"), (50, "e")], ["value", "key"]).createOrReplaceTempView("news")

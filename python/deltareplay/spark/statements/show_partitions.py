@@ -70,7 +70,8 @@ class ShowPartitions(LogStatement):
         files = snapshot.files(["partitionValues", "partitionValues_parsed"])
         constants = partition_values.constants(files, columns, capabilities.time_zone(spark))
         values = pa.table(
-            [constant.values for constant in constants], names=[column.name for column in columns]
+            [constant.values for constant in constants],
+            names=[constant.name for constant in constants],
         )
         values = values.group_by(values.column_names, use_threads=False).aggregate([])
         rows = from_arrow(spark, values, struct_type([constant.field for constant in constants]))
