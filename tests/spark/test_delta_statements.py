@@ -432,3 +432,40 @@ def test_changes_of_statements(spark: Any, tmp_path: Path) -> None:
         (6, "insert"),
     ]
     assert rows_of(changes) == sorted(expected, key=repr)
+
+
+@pytest.mark.parametrize("kind", ["checkpoint", "subquery", "local"])
+def test_rows_that_the_server_of_a_session_keeps(spark: Any, tmp_path: Path, kind: str) -> None:
+    """On Spark Connect, a copy of the session does not have them."""
+    from pyspark.sql import functions as sf
+
+    values = [(f"{number:05}" * 100, number) for number in range(4000)]  # 2 MB
+    rows = spark.createDataFrame(values[: 4000 if kind == "local" else 9], "key STRING, value INT")
+    if kind == "checkpoint":
+        rows = rows.localCheckpoint().where("value < 8")
+    elif kind == "subquery":
+        highest = rows.localCheckpoint().select(sf.max("value"))
+        rows = rows.where(sf.col("value") < highest.scalar())
+    count = rows.count()
+    views = spark.catalog.listTables()
+    dr_spark.write(rows, tmp_path / "t")
+    dr_spark.write(rows.where("value = 7"), tmp_path / "t", mode="overwrite", where="value > 6")
+    merge = dr_spark.merge(spark, tmp_path / "t", rows.alias("s"), "target.key = s.key")
+    merge.when_matched_update({"value": "0"}).when_not_matched_insert_all().execute()
+    result = dr_spark.read(spark, tmp_path / "t")
+    assert result.groupBy("value").count().where("value = 0").collect()[0]["count"] == 8
+    assert result.count() == count
+    assert spark.catalog.listTables() == views
+
+
+def test_a_batch_of_a_stream_is_written(spark: Any, tmp_path: Path) -> None:
+    source, target = str(tmp_path / "source"), str(tmp_path / "target")
+    spark.range(5).write.parquet(source)
+
+    def batch(rows: Any, number: int) -> None:
+        dr_spark.write(rows, target, txn=("batches", number))
+
+    stream = spark.readStream.schema("id LONG").parquet(source).writeStream.foreachBatch(batch)
+    stream = stream.option("checkpointLocation", str(tmp_path / "checkpoint"))
+    stream.trigger(availableNow=True).start().awaitTermination()
+    assert rows_of(dr_spark.read(spark, target)) == [(number,) for number in range(5)]

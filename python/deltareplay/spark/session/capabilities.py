@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -172,10 +173,20 @@ def in_own_session(df: DataFrame, settings: Mapping[str, str]) -> DataFrame:
             "df.write.format('deltareplay')",
             code="spark.too_old",
         )
-    connect_copy = spark.cloneSession()
+    plan = internals.connect_plan(df)
+    if not internals.belongs_to_session(plan):
+        rows = type(df)(plan, spark.cloneSession())
+    else:  # a view is copied with the session, and has the rows that the server keeps for it
+        view = f"deltareplay_{uuid.uuid4().hex}"
+        df.createTempView(view)
+        try:
+            rows = spark.cloneSession().table(view)
+            _ = rows.schema  # views are copied when the copy first looks up a name
+        finally:
+            spark.catalog.dropTempView(view)
     for name, value in different.items():
-        connect_copy.conf.set(name, value)
-    return type(df)(internals.connect_plan(df), connect_copy)
+        rows.sparkSession.conf.set(name, value)
+    return rows
 
 
 def time_zone(spark: SparkSession) -> str:

@@ -43,6 +43,29 @@ def connect_plan(frame: DataFrame) -> Any:
     return getattr(frame, "_plan", None)
 
 
+#: Relations of Spark Connect whose rows the server keeps for one session: those of a batch of
+#: ``foreachBatch``, of ``checkpoint``, and large local ones.
+_KEPT_BY_SESSION = ("CachedRemoteRelation", "CachedLocalRelation", "ChunkedCachedLocalRelation")
+
+
+def belongs_to_session(plan: Any) -> bool:
+    """Return whether a plan of Spark Connect has rows that the server keeps for its session."""
+    from pyspark.sql.connect.plan import LogicalPlan
+
+    nodes, seen = [plan], set()
+    while nodes:
+        node = nodes.pop()
+        if type(node).__name__ in _KEPT_BY_SESSION:
+            return True
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        for value in vars(node).values():
+            parts = value if isinstance(value, (list, tuple)) else [value]
+            nodes += [part for part in parts if isinstance(part, LogicalPlan)]
+    return False
+
+
 def child(plan: Any) -> Any:
     """Return the input of a plan of Spark Connect; None if there is none."""
     return getattr(plan, "_child", None)
