@@ -473,12 +473,20 @@ def test_timestamps_may_name_a_time_zone(delta: Any, path: str) -> None:
 
 def test_short_timestamps_are_those_of_casts(spark: Any) -> None:
     texts = ["2024", "2024-2", "2024-2-3", "2024-02-03 4", "2024-2-3 4:5", "2024-2-3T4:5:6.7"]
-    texts += ["2024-2-3 4:5:6+01:00", "2024-2-3 4:5:6 Asia/Tokyo"]
-    for text in texts:
-        [row] = spark.sql(f"SELECT unix_millis(CAST('{text}' AS TIMESTAMP)) AS t").collect()
-        iso = in_zone({"timestampAsOf": text}, "UTC")["timestampAsOf"]
+    texts += ["2024-2-3 4:5:6+01:00", "2024-2-3 4:5:6 Asia/Tokyo", "2024-7-3 4:5:6 PST"]
+    cases = [(text, "UTC") for text in texts]
+    cases += [("2024-7-3 4:5", zone) for zone in ("PST", "IST", "UTC-8", "GMT+5:30", "+9")]
+    for text, zone in cases:
+        with conf(spark, spark__sql__session__timeZone=zone):
+            [row] = spark.sql(f"SELECT unix_millis(CAST('{text}' AS TIMESTAMP)) AS t").collect()
+        iso = in_zone({"timestampAsOf": text}, zone)["timestampAsOf"]
         time = datetime.datetime.fromisoformat(iso)
-        assert round(time.timestamp() * 1000) == row["t"], text
+        if time.tzinfo is None:
+            time = time.replace(tzinfo=datetime.timezone.utc)
+        assert round(time.timestamp() * 1000) == row["t"], (text, zone)
+    with pytest.raises(dr.UnsupportedFeatureError) as caught:
+        in_zone({"timestampAsOf": "2024-7-3 4:5"}, "+01:02:03")
+    assert caught.value.code == "spark.time_zone"
 
 
 @without_jar

@@ -438,3 +438,21 @@ def test_timestamps_with_a_zone_if_others_are_the_default(spark: Any, tmp_path: 
                 assert dr_spark.sql(spark, f"SELECT id FROM {table}").collect() == [(1,)]
         DeltaTable.forPath(spark, str(path)).restoreToTimestamp(time)
         assert dr_spark.read(spark, path, filter="at > '2026-01-31 11:59:59'").count() == 1
+
+
+@pytest.mark.parametrize("zone", ["PST", "GMT+5:30", "+9"])
+def test_partition_values_without_a_zone(spark: Any, tmp_path: Path, zone: str) -> None:
+    """Java has short names of zones, and offsets, that Python does not have."""
+    path = str(tmp_path / "t")
+    rows = spark.sql("SELECT id, TIMESTAMP '2026-07-01 12:00:00Z' AS at FROM range(2)")
+    settings = {
+        "spark__databricks__delta__write__utcTimestampPartitionValues": "false",
+        "spark__sql__session__timeZone": zone,
+    }
+    with conf(spark, **settings):
+        rows.write.format("delta").partitionBy("at").save(path)
+        [values] = {*dr.Table(path).snapshot().files()["partitionValues"].to_pylist()[0]}
+        assert "Z" not in values[1]
+        expected = rows.selectExpr("id", "unix_micros(at)").collect()
+        result = dr_spark.read(spark, path).selectExpr("id", "unix_micros(at)")
+        assert sorted(result.collect()) == expected

@@ -7,7 +7,7 @@ import pickle
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfoNotFoundError
 
 import pyarrow as pa
 import pyspark
@@ -16,6 +16,7 @@ from deltareplay._protocol.schema import Field
 from deltareplay.exceptions import (
     InvalidArgumentError,
     TableNotFoundError,
+    UnsupportedFeatureError,
     VersionNotFoundError,
 )
 from deltareplay.spark.catalog import lookup
@@ -25,7 +26,7 @@ from deltareplay.spark.format.stream_planner import StreamPlanner
 from deltareplay.spark.scan import hidden_columns
 from deltareplay.spark.schema.arrow import cast_for_spark
 from deltareplay.spark.schema.fields import CHANGE_FIELDS, columns_of, plain_fields, struct_type
-from deltareplay.spark.session import capabilities
+from deltareplay.spark.session import capabilities, zone_names
 
 if TYPE_CHECKING:
     from deltareplay._changes.change_split import ChangeSplit
@@ -160,6 +161,9 @@ def in_zone(options: Mapping[str, str], zone: str | None) -> dict[str, str]:
         options: The options from Spark.
         zone: The time zone of timestamps without one; None adds none, which means UTC.
 
+    Raises:
+        UnsupportedFeatureError: ``spark.time_zone``: the zone is unknown.
+
     >>> in_zone({"timestampAsOf": "2026-01-02"}, "Europe/Berlin")
     {'timestampAsOf': '2026-01-02T00:00:00+01:00'}
     >>> in_zone({"timestampAsOf": "2026-01-02 03:00:00 GMT+2"}, None)
@@ -183,7 +187,6 @@ _ZONE = re.compile(
     r"(?P<time>.*\d)(?=\s+[+-]|\s*[A-Za-z]{2})\s*(?P<zone>[A-Za-z]+/[A-Za-z0-9_+/-]+|[A-Za-z]{2,}\S*"
     r"|[+-]\S+)"
 )
-_OFFSET = re.compile(r"(?:UTC|GMT|UT)?(?P<sign>[+-])(?P<hours>\d\d?)(?::?(?P<minutes>\d\d))?")
 
 #: A time as Spark reads it: fields may have one digit, and only the year is required.
 _FIELDS = re.compile(
@@ -197,11 +200,21 @@ def _in_zone(text: str, zone: str | None) -> str:
     clock = _iso(clock)
     try:
         time = datetime.datetime.fromisoformat(clock)
-        if time.tzinfo is not None or zone_name is None:
-            return clock
-        return time.replace(tzinfo=_zone(zone_name)).isoformat()
-    except (ValueError, ZoneInfoNotFoundError):  # an invalid time or zone: the core raises an error
+    except ValueError:  # the core raises an error
         return text
+    if time.tzinfo is not None or zone_name is None:
+        return clock
+    try:
+        return time.replace(tzinfo=zone_names.zone(zone_name)).isoformat()
+    except (ValueError, ZoneInfoNotFoundError) as cause:
+        if match:  # the core raises an error
+            return text
+        raise UnsupportedFeatureError(
+            f"{text} has no time zone, and that of the session, {zone_name}, is not in the time "
+            "zone database: set spark.sql.session.timeZone to a name like Europe/Berlin, or add a "
+            "zone to the time",
+            code="spark.time_zone",
+        ) from cause
 
 
 def _iso(clock: str) -> str:
@@ -214,11 +227,3 @@ def _iso(clock: str) -> str:
         return date
     micros = f".{fraction:0<6.6}" if fraction else ""  # Python 3.10 takes three or six digits
     return f"{date}T{hour:0>2}:{minute or 0:0>2}:{second or 0:0>2}{micros}{rest or ''}"
-
-
-def _zone(name: str) -> datetime.tzinfo:
-    offset = _OFFSET.fullmatch(name)
-    if offset is None:
-        return ZoneInfo("UTC" if name.upper() in ("Z", "UT", "UTC", "GMT") else name)
-    minutes = int(offset["hours"]) * 60 + int(offset["minutes"] or 0)
-    return datetime.timezone(datetime.timedelta(minutes=int(offset["sign"] + str(minutes))))

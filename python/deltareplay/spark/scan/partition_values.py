@@ -11,6 +11,7 @@ from deltareplay.exceptions import UnsupportedFeatureError
 from deltareplay.spark.scan.files import Constant
 from deltareplay.spark.schema.fields import Column
 from deltareplay.spark.schema.string_lengths import char_length
+from deltareplay.spark.session import zone_names
 from deltareplay.spark.session.capabilities import is_utc
 
 #: The end of a timestamp with a time zone. An offset must follow a time: ``2026-01-31`` has none.
@@ -58,7 +59,9 @@ def _in_zone(files: pa.Table, column: Column, values: Any, zone: str) -> Any:
         return values
     clock = values.cast(pa.int64()).cast(pa.timestamp("us"))
     try:
-        instants = pc.assume_timezone(clock, zone, ambiguous="earliest", nonexistent="latest")
+        instants = pc.assume_timezone(
+            clock, zone_names.iana(zone), ambiguous="earliest", nonexistent="latest"
+        )
     except (pa.ArrowInvalid, ValueError) as cause:
         raise UnsupportedFeatureError(
             f"the log has timestamps without a time zone in the column {column.name}, and {zone} "
