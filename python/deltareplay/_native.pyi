@@ -83,6 +83,7 @@ __all__ = [
     "with_columns",
     "with_identity_marks",
     "with_timestamps",
+    "without_ansi",
     "write_ordered",
 ]
 
@@ -523,6 +524,7 @@ def with_timestamps(
     partition_columns: Sequence[str],
     timestamps: Mapping[str, int],
 ) -> str | None: ...
+def without_ansi(filter: Filter, schema_string: str) -> str | None: ...
 def new_table(
     schema_string: str, partition_columns: Sequence[str], properties: Mapping[str, str]
 ) -> _Definition: ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -456,3 +457,34 @@ def test_partition_values_without_a_zone(spark: Any, tmp_path: Path, zone: str) 
         expected = rows.selectExpr("id", "unix_micros(at)").collect()
         result = dr_spark.read(spark, path).selectExpr("id", "unix_micros(at)")
         assert sorted(result.collect()) == expected
+
+
+#: Conditions, and the ids of the rows that they delete without ANSI mode.
+NOT_ANSI = [
+    ("i IN ('01', 2)", [2]),
+    ("i NOT IN ('01', 2)", [1]),
+    ("d IN ('2026-1-1', DATE '2026-01-02')", [2]),
+    ("NOT (i = '2147483648')", []),
+    ("s = 1 OR i = 2", [1, 2]),
+]
+
+
+@pytest.mark.parametrize("partitioned", [False, True])
+def test_conditions_without_ansi_mode(spark: Any, tmp_path: Path, partitioned: bool) -> None:
+    """``IN`` compares as strings, so that neither files are skipped nor removed as a whole."""
+    by = ["i", "d"] if partitioned else []
+    for number in (1, 2):
+        row = f"SELECT {number} AS id, {number} AS i, '01' AS s, DATE '2026-01-0{number}' AS d"
+        writer = spark.sql(row).write.format("delta").mode("append").partitionBy(*by)
+        writer.save(str(tmp_path / "t"))
+    with conf(spark, spark__sql__ansi__enabled="false"):
+        for condition, ids in NOT_ANSI:
+            read = spark.read.format("delta").load(str(tmp_path / "t")).where(condition)
+            assert sorted(row.id for row in read.collect()) == ids, condition
+            ours = dr_spark.read(spark, tmp_path / "t", filter=condition)
+            assert sorted(row.id for row in ours.collect()) == ids, condition
+            shutil.rmtree(tmp_path / "copy", ignore_errors=True)
+            shutil.copytree(tmp_path / "t", tmp_path / "copy")
+            dr_spark.delete(spark, tmp_path / "copy", condition)
+            rows = dr.Table(tmp_path / "copy").snapshot().scan(["id"]).to_arrow().to_pylist()
+            assert sorted(row["id"] for row in rows) == sorted({1, 2} - {*ids}), condition

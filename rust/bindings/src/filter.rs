@@ -323,6 +323,22 @@ pub(crate) fn with_timestamps(
     })
 }
 
+/// Returns the SQL of the part of a filter that has the same value without ANSI mode; None if there is none.
+#[pyfunction]
+pub(crate) fn without_ansi(
+    py: Python<'_>,
+    filter: &Bound<'_, PyAny>,
+    schema_string: &str,
+) -> PyResult<Option<String>> {
+    let Some(predicate) = predicate(py, Some(filter))? else {
+        return Ok(None);
+    };
+    detached(py, || {
+        let predicate = predicate.without_ansi(&StructType::parse(schema_string)?)?;
+        Ok(predicate.map(|predicate| predicate.to_string()))
+    })
+}
+
 /// Returns the SQL of the part of a condition that refers to the target table only, without the table's
 /// alias; None if there is none.
 #[pyfunction]

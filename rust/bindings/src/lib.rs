@@ -58,7 +58,7 @@ mod _native {
     #[pymodule_export]
     use super::filter::{
         clock_times, filter_at, literal_text, quoted_columns, spark_expression, target_filter,
-        with_timestamps,
+        with_timestamps, without_ansi,
     };
     #[pymodule_export]
     use super::follow::Follow;

@@ -103,10 +103,14 @@ def pruning(spark: SparkSession, filter: Filter | None, snapshot: Snapshot) -> F
 
     Timestamp literals without a zone are in the session's time zone; Spark converts them.
     Conditions that depend on the zone in another way do not skip files, and neither does SQL that
-    the session may parse differently.
+    the session may parse differently, or whose value may differ because ANSI mode is off.
     """
     if isinstance(filter, str) and may_parse_differently(spark, filter):
         return None
+    if filter is not None and not _is_on(spark, "spark.sql.ansi.enabled"):
+        if _is_on(spark, "spark.sql.legacy.typeCoercion.datetimeToString.enabled"):
+            return None
+        filter = _native.without_ansi(filter, snapshot.schema_json)
     if filter is None or is_utc(time_zone(spark)):
         return filter
     table = snapshot.schema_json, snapshot.partition_columns
@@ -159,4 +163,8 @@ def may_parse_differently(spark: SparkSession, sql: str) -> bool:
     settings = [setting for character, setting in _DIALECT.items() if character in sql]
     if has_doubled_quote:
         settings.append("spark.sql.legacy.consecutiveStringLiterals.enabled")
-    return any(str(spark.conf.get(setting, "false")).lower() == "true" for setting in settings)
+    return any(_is_on(spark, setting) for setting in settings)
+
+
+def _is_on(spark: SparkSession, setting: str) -> bool:
+    return str(spark.conf.get(setting, "false")).lower() == "true"

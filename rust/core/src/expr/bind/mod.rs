@@ -11,6 +11,7 @@ mod target;
 mod timestamps;
 mod typed;
 mod values;
+mod without_ansi;
 
 use arrow_schema::{DataType, Fields};
 use recursive::recursive;

@@ -10,6 +10,7 @@ mod random;
 mod rows;
 mod sql;
 mod timestamps;
+mod without_ansi;
 
 use std::collections::HashMap;
 
