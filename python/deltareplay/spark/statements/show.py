@@ -77,8 +77,8 @@ class ShowColumns(LogStatement):
 
     @classmethod
     def read(cls, parser: Parser) -> Statement | None:
-        if not parser.takes("IN"):
-            parser.takes("FROM")
+        if not (parser.takes("IN") or parser.takes("FROM")):
+            return None
         name = parser.optional_name()
         if name and (parser.takes("IN") or parser.takes("FROM")):
             name = (*parser.optional_name(), name[-1])
