@@ -105,7 +105,7 @@ def ago(then: datetime, now: datetime) -> str:
     ):
         number = int(passed // length)
         if number:
-            return f"{number} {unit}{'s' if number > 1 else ''} ago"
+            return f"{plural(number, unit)} ago"
     return "just now"
 
 

@@ -11,6 +11,7 @@ from deltareplay._expressions import double_quotes
 from deltareplay._expressions.expressions import Expression, assignments
 from deltareplay._names import quoted
 from deltareplay._snapshot.table_location import TableLocation
+from deltareplay._support import units
 from deltareplay._support.arguments import checked, checked_methods, names
 from deltareplay._transaction.written import Written, columns_for, options, written
 from deltareplay.exceptions import InvalidArgumentError
@@ -94,8 +95,7 @@ class Merge(Generic[Condition, Value]):
         return merge
 
     def __repr__(self) -> str:
-        count = len(self.clauses)
-        return f"<{type(self).__name__} of {count} clause{'' if count == 1 else 's'}>"
+        return f"<{type(self).__name__} of {units.plural(len(self.clauses), 'clause')}>"
 
     def _add(
         self,

@@ -323,11 +323,9 @@ def marks(first: int, end: int) -> list[tuple[float, str]]:
 def width_name(width: int) -> str:
     """Format the width of a time bucket."""
     seconds = width // 1000
-    for unit, length in (("day", 86_400), ("hour", 3600), ("minute", 60)):
-        if seconds % length == 0:
-            number = seconds // length
-            return f"{number} {unit}{'' if number == 1 else 's'}"
-    return f"{seconds} second{'' if seconds == 1 else 's'}"
+    units_of_time = (("day", 86_400), ("hour", 3600), ("minute", 60), ("second", 1))
+    unit, length = next(item for item in units_of_time if seconds % item[1] == 0)
+    return units.plural(seconds // length, unit)
 
 
 def _operations(commits: Sequence[Commit]) -> Html:
