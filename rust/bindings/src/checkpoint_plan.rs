@@ -41,8 +41,8 @@ impl CheckpointPlan {
         }
     }
 
-    /// Writes the rest of the checkpoint, with the sidecars of other processes; returns the existing one if there is
-    /// nothing to do.
+    /// Writes the rest of the checkpoint, with the sidecars of other processes; returns the existing
+    /// checkpoint if there is one.
     fn finish(
         &self,
         py: Python<'_>,

@@ -38,12 +38,12 @@ use values::{membership, simple_comparison};
 impl Predicate {
     /// Binds the predicate to `schema`; types are coerced as in Spark.
     ///
-    /// Names are case-insensitive. A string compared with a value of another type is cast to that type, but to
-    /// `BIGINT` for all integers and to `DOUBLE` for other numbers; the text of a timestamp is in UTC unless it
-    /// has a zone. Numbers are compared exactly, unless one of them is a floating-point number: then both are
-    /// compared as such. A literal out of the column's range is compared by its value. For floating-point
-    /// numbers, `-0.0` equals `0.0`, and `NaN` equals itself and is greater than all other numbers. Strings are
-    /// compared bytewise. Dates and timestamps are compared as instants, a date as its midnight.
+    /// Names are case-insensitive. A string compared with a value of another type is cast to that type, but
+    /// to `BIGINT` for all integers and to `DOUBLE` for other numbers; the text of a timestamp is in UTC unless
+    /// it has a zone. Numbers are compared exactly, unless one of them is a floating-point number: then both
+    /// are compared as such. A literal out of the column's range is compared by its value. For floating-point
+    /// numbers, `-0.0` equals `0.0`, and `NaN` equals itself and is greater than all other numbers. Strings
+    /// are compared bytewise. Dates and timestamps are compared as instants, a date as its midnight.
     ///
     /// # Errors
     ///
