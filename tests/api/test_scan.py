@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import pickle
+import struct
 import subprocess
 import sys
 import textwrap
@@ -15,8 +16,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support import data, logs
+from support import data, logs, parquet_bytes
 from support.mixed import LEFT, MIXED, ids, snapshot_of
+from support.parquet_bytes import DATA, DICTIONARY, Column
 
 import deltareplay as dr
 
@@ -245,6 +247,29 @@ def test_files_without_rows_add_none(log: logs.LogBuilder) -> None:
     scan = snapshot_of(log).scan()
     assert ids(scan) == [1]
     assert scan.count() == 1
+
+
+@pytest.mark.parametrize("has_dictionary", [False, True], ids=["plain", "dictionary"])
+def test_a_dictionary_at_position_0_is_not_stated(
+    log: logs.LogBuilder, has_dictionary: bool
+) -> None:
+    """As in ``dict-page-offset-zero.parquet`` of parquet-testing, which readers of the JVM read."""
+    values = [7, 8, 9]
+    body = struct.pack("<3q", *values)
+    if has_dictionary:
+        indexes = b"\x08" + bytes([2, 0, 2, 1, 2, 2])  # 8 bits, and three runs of one index
+        pages = parquet_bytes.page(DICTIONARY, body, len(body), 3)
+        pages += parquet_bytes.page(DATA, indexes, len(indexes), 3, encoding="indexes")
+    else:
+        pages = parquet_bytes.page(DATA, body, len(body), 3)
+    column = Column("int64", pages, 3, dictionary_offset=0)
+    size = parquet_bytes.write(log.table / "a.parquet", column, 3)
+    log.create(logs.schema(x="long"), logs.add("a.parquet", size=size, stats=None))
+    assert pq.read_table(log.table / "a.parquet")["x"].to_pylist() == values
+    snapshot = snapshot_of(log)
+    assert snapshot.scan().to_arrow()["x"].to_pylist() == values
+    assert snapshot.scan(filter="x = 8").to_arrow()["x"].to_pylist() == [8]
+    assert dr.Table(log.uri).verify(rows=True).ok
 
 
 def test_partition_columns_alone_have_their_rows(mixed: logs.LogBuilder) -> None:

@@ -94,6 +94,7 @@ class Column:
         values: The number of its values, as claimed.
         codec: One of ``CODECS``.
         dictionary: The length of the first page, if it is a dictionary.
+        dictionary_offset: The position of the dictionary, as claimed; by default the first page.
         length: The length of the values of the type ``fixed``.
         annotation: The number of the ``ConvertedType``; by default ``UTF8`` for strings, otherwise
             none.
@@ -104,6 +105,7 @@ class Column:
     values: int
     codec: str = "none"
     dictionary: int = 0
+    dictionary_offset: int | None = None
     length: int | None = None
     annotation: int | None = None
 
@@ -147,6 +149,8 @@ def write(path: Path, column: Column, rows: int) -> int:
         9: Long(start + column.dictionary),
         11: Long(start) if column.dictionary else None,
     }
+    if column.dictionary_offset is not None:
+        chunk[11] = Long(column.dictionary_offset)
     annotation = column.annotation
     if annotation is None and column.kind == "string":
         annotation = 0

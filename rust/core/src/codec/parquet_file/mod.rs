@@ -10,7 +10,10 @@ use bytes::Bytes;
 use parquet::DecodeResult;
 use parquet::basic::Type as PhysicalType;
 use parquet::errors::ParquetError;
-use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataPushDecoder};
+use parquet::file::metadata::{
+    ColumnChunkMetaData, PageIndexPolicy, ParquetMetaData, ParquetMetaDataPushDecoder,
+    RowGroupMetaData,
+};
 
 use super::decoder;
 use crate::error::{Error, Result};
@@ -172,7 +175,10 @@ impl FooterDecoder {
         let broken = |cause| self.rules.broken(cause);
         self.decoder.push_ranges(fetched, bytes).map_err(broken)?;
         let missing = match self.decoder.try_decode().map_err(broken)? {
-            DecodeResult::Data(metadata) => return Ok(Some(metadata)),
+            DecodeResult::Data(metadata) => {
+                let metadata = without_zero_offsets(metadata).map_err(broken)?;
+                return Ok(Some(metadata));
+            }
             DecodeResult::NeedsData(ranges) => ranges,
             DecodeResult::Finished => Vec::new(),
         };
@@ -244,6 +250,34 @@ fn check_encoded(
         })?;
     }
     Ok(encrypted_columns)
+}
+
+/// Removes offsets of dictionaries that are 0, as Parquet readers of the JVM do: some writers state 0 for a chunk
+/// without a dictionary, or whose data begins with it.
+fn without_zero_offsets(metadata: ParquetMetaData) -> Result<ParquetMetaData, ParquetError> {
+    let is_zero = |column: &ColumnChunkMetaData| column.dictionary_page_offset() == Some(0);
+    let mut columns = metadata
+        .row_groups()
+        .iter()
+        .flat_map(RowGroupMetaData::columns);
+    if !columns.any(is_zero) {
+        return Ok(metadata);
+    }
+    let mut file = metadata.into_builder();
+    let groups = file.take_row_groups().into_iter().map(|group| {
+        let mut group = group.into_builder();
+        let columns = group.take_columns().into_iter().map(|column| {
+            if !is_zero(&column) {
+                return Ok(column);
+            }
+            let column = column.into_builder();
+            column.set_dictionary_page_offset(None).build()
+        });
+        let columns = columns.collect::<Result<_, ParquetError>>()?;
+        group.set_column_metadata(columns).build()
+    });
+    let groups = groups.collect::<Result<_, ParquetError>>()?;
+    Ok(file.set_row_groups(groups).build())
 }
 
 /// Checks the claims of the footer against the length of the file.
