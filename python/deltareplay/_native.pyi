@@ -392,7 +392,7 @@ class Snapshot:
         columns: Sequence[str] | None = None,
         filter: Filter | None = None,
         *,
-        target_size: int,
+        piece_size: int,
         keyed: bool = False,
     ) -> tuple[list[ReplayPiece], ReplayTail, ArrowTable]: ...
     def scan(
@@ -421,7 +421,7 @@ class Snapshot:
 
 @final
 class CheckpointPlan:
-    def __new__(cls, table: Table, snapshot: Snapshot, target_size: int) -> CheckpointPlan: ...
+    def __new__(cls, table: Table, snapshot: Snapshot, piece_size: int) -> CheckpointPlan: ...
     def work(self) -> tuple[list[ReplayPiece], ReplayTail, str | None] | None: ...
     def finish(self, table: Table, written: Sequence[_Sidecar]) -> _Checkpoint: ...
 

@@ -52,7 +52,7 @@ def test_classes_are_frozen(table: dr.Table, rows: dr.Table, tmp_path: Path) -> 
     batches = snapshot.file_batches()
     scan = rows.native.snapshot().scan()
     changes = rows.native.changes(0)
-    pieces, tail, _ = snapshot.replay_plan(target_size=1, keyed=True)
+    pieces, tail, _ = snapshot.replay_plan(piece_size=1, keyed=True)
     v2 = dr.create_table(tmp_path, pa.schema({"id": pa.int64()}), (), V2).native
     target = dr.Table(f"{tmp_path}-clone").native
     words = pa.table({"file": pa.array([0], pa.int32()), "word": [0], "bits": [1]})

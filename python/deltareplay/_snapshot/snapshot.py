@@ -331,7 +331,7 @@ class Snapshot(SnapshotFiles, Frames, NotebookCard):
         >>> plan.files.num_rows + sum(piece.to_arrow(plan.tail).num_rows for piece in plan.pieces)
         2
         """
-        result = self._native.replay_plan(columns, filter, target_size=piece_size, keyed=keyed)
+        result = self._native.replay_plan(columns, filter, piece_size=piece_size, keyed=keyed)
         self._report_warnings()
         from deltareplay._snapshot.replay_plan import ReplayPlan
 

@@ -196,19 +196,19 @@ impl Snapshot {
 
     /// Splits the replay of the live files into pieces; returns the pieces, the tail that is needed to read
     /// them, and the files that the tail adds.
-    #[pyo3(signature = (columns=None, filter=None, *, target_size, keyed=false))]
+    #[pyo3(signature = (columns=None, filter=None, *, piece_size, keyed=false))]
     fn replay_plan(
         &self,
         py: Python<'_>,
         columns: Option<&Bound<'_, PyAny>>,
         filter: Option<&Bound<'_, PyAny>>,
-        target_size: i128,
+        piece_size: i128,
         keyed: bool,
     ) -> PyResult<(Vec<ReplayPiece>, ReplayTail, ArrowTable)> {
         let options = PieceOptions {
             columns: convert::optional_strings("columns", columns)?,
             filter: filter::predicate(py, filter)?,
-            target_size: convert::unsigned(py, "piece_size", target_size)?,
+            target_size: convert::unsigned(py, "piece_size", piece_size)?,
             keyed,
             tombstones_since: None,
         };
