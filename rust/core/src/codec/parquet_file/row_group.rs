@@ -144,13 +144,14 @@ impl RowGroupRequest {
         };
         let pages = check_pages(columns, locations, &self.ranges, fetched, rules)?;
         let types = leaf_types(file.schema());
-        let unchecked = pages.iter().any(|pages| {
+        let unchecked_strings = pages.iter().any(|pages| {
             let column = columns.get(pages.leaf);
             types.get(pages.leaf).is_some_and(DataType::is_string)
                 && column.is_some_and(|column| has_unchecked_strings(column, pages))
         });
-        let reader = self.decoder(file, fetched, size, (&pages, rules))?;
-        Ok(reader.with_unchecked_strings(unchecked))
+        let mut reader = self.decoder(file, fetched, size, (&pages, rules))?;
+        reader.unchecked_strings = unchecked_strings;
+        Ok(reader)
     }
 
     /// Begins to decode checked pages.
@@ -200,7 +201,7 @@ impl RowGroupRequest {
             plan.dictionaries,
         )
         .map_err(|cause| rules.error(cause))?;
-        Ok(RowGroupReader::masked(reader, self.selection))
+        Ok(RowGroupReader::new(reader, self.selection))
     }
 
     fn build(
@@ -224,7 +225,7 @@ impl RowGroupRequest {
         }
         builder
             .build()
-            .map(RowGroupReader::from)
+            .map(|reader| RowGroupReader::new(reader, None))
             .map_err(|cause| rules.error(cause))
     }
 }

@@ -10,8 +10,8 @@ use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, RowSelection};
 pub(crate) struct RowGroupReader {
     reader: ParquetRecordBatchReader,
     mask: Option<Mask>,
-    /// True if the decoder does not check all strings.
-    unchecked_strings: bool,
+    /// True if the decoder does not check that all strings are UTF-8: then they are checked here.
+    pub(super) unchecked_strings: bool,
 }
 
 /// The rows to keep, of all rows of a row group.
@@ -22,11 +22,8 @@ struct Mask {
 }
 
 impl RowGroupReader {
-    /// Decodes all rows, and keeps those of the selection if there is one.
-    pub(super) fn masked(
-        reader: ParquetRecordBatchReader,
-        selection: Option<RowSelection>,
-    ) -> Self {
+    /// Keeps the decoded rows of the selection, or all if there is none.
+    pub(super) fn new(reader: ParquetRecordBatchReader, selection: Option<RowSelection>) -> Self {
         let mask = selection.and_then(|selection| selection.force_mask().as_mask().cloned());
         Self {
             reader,
@@ -35,14 +32,6 @@ impl RowGroupReader {
                 position: 0,
             }),
             unchecked_strings: false,
-        }
-    }
-
-    /// Checks that all strings are UTF-8, if the decoder does not.
-    pub(super) fn with_unchecked_strings(self, unchecked_strings: bool) -> Self {
-        Self {
-            unchecked_strings,
-            ..self
         }
     }
 
@@ -62,16 +51,6 @@ impl RowGroupReader {
     /// Returns the schema of the batches.
     pub(crate) fn schema(&self) -> SchemaRef {
         self.reader.schema()
-    }
-}
-
-impl From<ParquetRecordBatchReader> for RowGroupReader {
-    fn from(reader: ParquetRecordBatchReader) -> Self {
-        Self {
-            reader,
-            mask: None,
-            unchecked_strings: false,
-        }
     }
 }
 
