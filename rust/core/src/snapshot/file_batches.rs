@@ -7,12 +7,12 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
 use super::Snapshot;
-use super::segment_replay::{LiveRequest, Replay, batch_sizes, total_size, without_data_change};
+use super::segment_replay::{LiveRequest, Replay, total_size, without_data_change};
 use crate::codec::checkpoint::FileAction;
 use crate::codec::file_actions::FileField;
 use crate::codec::file_columns::FileColumns;
 use crate::error::Result;
-use crate::replay::{FileFilter, KeyedRows, Source};
+use crate::replay::{BatchSizes, FileFilter, KeyedRows, Source};
 use crate::storage::pool::Unordered;
 
 impl Snapshot {
@@ -50,7 +50,7 @@ impl Snapshot {
             return Ok(batches);
         }
         let (replay, inline, stream) = self.with_fallback(source, |segment| {
-            let replay = Replay::new(self, source, segment, &request, &[], batch_sizes(false))?;
+            let replay = Replay::new(self, source, segment, &request, &[], BatchSizes::STREAMED)?;
             self.verify_state(&replay.state)?;
             let selection = replay.selection(FileAction::Add, &request, false);
             let (inline, stream) = replay.stream_checkpoint(&selection)?;

@@ -9,7 +9,7 @@ use arrow_array::{BooleanArray, Int64Array, RecordBatch};
 use arrow_schema::SchemaRef;
 
 use super::Snapshot;
-use super::segment_replay::{LiveRequest, Replay, Totals, batch_sizes, select_rows, total_size};
+use super::segment_replay::{LiveRequest, Replay, Totals, select_rows, total_size};
 use crate::codec::checkpoint::FileAction;
 use crate::codec::columns::{TypedColumns, filter_rows};
 use crate::codec::file_actions::{FileField, REMOVE_FIELDS, schema_of};
@@ -17,7 +17,7 @@ use crate::codec::file_columns::FileColumns;
 use crate::codec::version_checksum::VersionChecksum;
 use crate::error::Result;
 use crate::log::LogSegment;
-use crate::replay::{ActiveFiles, FileFilter, Source};
+use crate::replay::{ActiveFiles, BatchSizes, FileFilter, Source};
 use crate::spec::{DomainMetadata, SetTransaction};
 use crate::storage::now;
 use crate::storage::pool::ordered;
@@ -58,7 +58,8 @@ impl Snapshot {
         let batches = match self.cached_and_filtered(source, &request)? {
             Some(batches) => with_derived_columns(batches, columns)?,
             None => self.with_fallback(source, |segment| {
-                let replay = Replay::new(self, source, segment, &request, &[], batch_sizes(false))?;
+                let replay =
+                    Replay::new(self, source, segment, &request, &[], BatchSizes::STREAMED)?;
                 self.verify_state(&replay.state)?;
                 let rows = replay.rows(&request, false)?;
                 self.0.cache.keep_state(replay.state);
@@ -126,7 +127,7 @@ impl Snapshot {
         columns: &FileColumns,
     ) -> Result<ActiveFiles> {
         let request = LiveRequest::unfiltered(columns.clone());
-        let replay = Replay::new(self, source, segment, &request, &[], batch_sizes(true))?;
+        let replay = Replay::new(self, source, segment, &request, &[], BatchSizes::KEPT)?;
         self.verify_state(&replay.state)?;
         let mut files = ActiveFiles::new(columns.clone());
         for keyed in replay.rows(&request, true)? {
@@ -209,7 +210,7 @@ impl Snapshot {
         let batches = self.with_fallback(source, |segment| {
             let fields = &REMOVE_FIELDS;
             let live = LiveRequest::default();
-            let replay = Replay::new(self, source, segment, &live, fields, batch_sizes(false))?;
+            let replay = Replay::new(self, source, segment, &live, fields, BatchSizes::STREAMED)?;
             let request = LiveRequest::unfiltered(FileColumns::fields_only(fields));
             let selection = replay.selection(FileAction::Remove, &request, false);
             let of_checkpoint = replay.checkpoint_rows(&selection)?.into_iter();

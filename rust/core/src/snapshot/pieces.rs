@@ -102,7 +102,8 @@ impl Snapshot {
                 work.extend(commit_work(segment, options.target_size));
                 return Ok((work, Arc::<KeySet>::default(), Vec::new(), Vec::new()));
             }
-            let replay = Replay::of_tail(self, source, segment, &request, removes)?;
+            // others read the rows of the checkpoint
+            let replay = Replay::over_checkpoint(None, self, source, segment, &request, removes)?;
             let live = replay.adds.iter().rev();
             let live = live.map(|keyed| keyed.rows.clone()).collect();
             let removed = replay.removes.iter().rev();

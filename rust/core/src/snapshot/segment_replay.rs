@@ -151,19 +151,8 @@ impl Replay {
         Self::over_checkpoint(checkpoint, snapshot, source, segment, request, removes)
     }
 
-    /// Replays the tail alone: the rows of the checkpoint are read elsewhere, and the state is that of the
-    /// tail.
-    pub(super) fn of_tail(
-        snapshot: &Snapshot,
-        source: &Source,
-        segment: &LogSegment,
-        request: &LiveRequest,
-        removes: &[FileField],
-    ) -> Result<Self> {
-        Self::over_checkpoint(None, snapshot, source, segment, request, removes)
-    }
-
-    fn over_checkpoint(
+    /// Replays the tail; without a checkpoint, the state is that of the tail alone.
+    pub(super) fn over_checkpoint(
         checkpoint: Option<Checkpoint>,
         snapshot: &Snapshot,
         source: &Source,
@@ -221,7 +210,11 @@ impl Replay {
             with_keys: keep,
             stats_shape: self.stats_shape.clone(),
             filter: request.filter.clone(),
-            sizes: batch_sizes(keep),
+            sizes: if keep {
+                BatchSizes::KEPT
+            } else {
+                BatchSizes::STREAMED
+            },
             threads: None,
         }
     }
@@ -266,15 +259,6 @@ impl Replay {
             ),
             None => (None, None),
         })
-    }
-}
-
-/// Returns the batch size: rows that stay in memory come in few large batches.
-pub(super) fn batch_sizes(keep: bool) -> BatchSizes {
-    if keep {
-        BatchSizes::KEPT
-    } else {
-        BatchSizes::STREAMED
     }
 }
 
