@@ -30,7 +30,7 @@ pub(crate) fn new_table(
             properties,
             ..TableDefinition::default()
         };
-        let (metadata, protocol) = first_actions(definition.metadata()?)?;
+        let (metadata, protocol) = first_actions(definition.metadata(None)?)?;
         Ok((metadata.into(), protocol.into()))
     })
 }

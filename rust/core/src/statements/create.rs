@@ -32,32 +32,18 @@ pub struct TableDefinition {
 }
 
 impl TableDefinition {
-    /// Returns the metadata of the new table.
+    /// Returns the metadata of the new table, which replaces one with the metadata `old`, if there is one.
     ///
     /// # Errors
     ///
-    /// As [`new_metadata`].
-    pub fn metadata(self) -> Result<Metadata> {
-        self.with_name_and_description(new_metadata)
-    }
-
-    /// Returns the metadata of a table that replaces another.
-    fn replacing(self, old: &Metadata) -> Result<Metadata> {
-        self.with_name_and_description(|schema, partition_columns, properties, created_time| {
-            replaced_metadata(old, schema, partition_columns, properties, created_time)
-        })
-    }
-
-    fn with_name_and_description(
-        self,
-        make: impl FnOnce(&StructType, Vec<String>, &BTreeMap<String, String>, i64) -> Result<Metadata>,
-    ) -> Result<Metadata> {
-        let metadata = make(
-            &self.schema,
-            self.partition_columns,
-            &self.properties,
-            now(),
-        )?;
+    /// As [`new_metadata`] and [`replaced_metadata`].
+    pub fn metadata(self, old: Option<&Metadata>) -> Result<Metadata> {
+        let (schema, properties) = (&self.schema, &self.properties);
+        let partition_columns = self.partition_columns;
+        let metadata = match old {
+            None => new_metadata(schema, partition_columns, properties, now())?,
+            Some(old) => replaced_metadata(old, schema, partition_columns, properties, now())?,
+        };
         Ok(Metadata {
             name: self.name,
             description: self.description,
@@ -148,14 +134,14 @@ impl Table {
             (true, CreateMode::IfNotExists) => return Ok(None),
             (true, _) => {
                 let snapshot = self.snapshot(At::Latest, None)?;
-                let metadata = new.replacing(snapshot.metadata())?;
+                let metadata = new.metadata(Some(snapshot.metadata()))?;
                 let mut transaction =
                     Transaction::begin(self.source(), &snapshot, description, options)?;
                 transaction.replace_table(metadata)?;
                 transaction
             }
             (false, _) => {
-                let metadata = new.metadata()?;
+                let metadata = new.metadata(None)?;
                 Transaction::create(self.source(), metadata, description, options)?
             }
         };

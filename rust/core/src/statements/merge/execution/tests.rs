@@ -211,7 +211,7 @@ fn reads_the_columns_that_expressions_use_or_updates_keep() {
             target_name: "t".to_owned(),
             clauses,
         };
-        let metadata = definition_of_table().metadata().unwrap();
+        let metadata = definition_of_table().metadata(None).unwrap();
         let source = SourceRows::read(stream(&[]), usize::MAX).unwrap();
         let merge = Merge::new(&metadata, &Protocol::default(), &definition, false, source);
         merge.unwrap().columns().unwrap()
