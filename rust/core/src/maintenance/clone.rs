@@ -170,9 +170,8 @@ fn plan(
         for rows in existing.file_batches(target, FileColumns::all(), None)? {
             let rows = rows?;
             collect_referenced(target, &rows, &mut live)?;
-            for (row, key) in target.keys.of_batch(&rows)?.into_iter().enumerate() {
-                old_files.insert(key, AddFile::of_row(&rows, row)?);
-            }
+            let keys = target.keys.of_batch(&rows)?;
+            old_files.extend(keys.into_iter().zip(AddFile::of_rows(&rows)?));
         }
     }
     let mut copies = Copies::new(source, snapshot, target, shallow)?;
@@ -180,9 +179,8 @@ fn plan(
     let (mut files, mut size) = (0_u64, 0_i64);
     for rows in snapshot.file_batches(source, FileColumns::all(), None)? {
         interrupt::check()?;
-        let rows = rows?;
-        for row in 0..rows.num_rows() {
-            let file = copies.clone_file(AddFile::of_row(&rows, row)?)?;
+        for file in AddFile::of_rows(&rows?)? {
+            let file = copies.clone_file(file)?;
             (files, size) = (files + 1, size.saturating_add(file.size));
             let key = target
                 .keys

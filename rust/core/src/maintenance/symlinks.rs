@@ -6,9 +6,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::codec::columns::TypedColumns;
-use crate::codec::deletion_vector::Descriptors;
-use crate::codec::file_actions::FileField;
 use crate::codec::file_columns::FileColumns;
 use crate::error::{Error, Result};
 use crate::replay::Source;
@@ -89,11 +86,8 @@ fn manifests(source: &Source, snapshot: &Snapshot) -> Result<BTreeMap<String, Ve
         manifests.insert(format!("{DIRECTORY}/{NAME}"), Vec::new());
     }
     for rows in snapshot.file_batches(source, FileColumns::all(), None)? {
-        let rows = rows?;
-        let vectors = Descriptors::new(rows.typed(FileField::DeletionVector.name())?)?;
-        for row in 0..rows.num_rows() {
-            let file = AddFile::of_row(&rows, row)?;
-            if vectors.get(row)?.is_some() {
+        for file in AddFile::of_rows(&rows?)? {
+            if file.deletion_vector.is_some() {
                 let message = "this file has a deletion vector, which plain Parquet readers ignore: rewrite such \
                                files first, with delta.enableDeletionVectors=false";
                 let error = Error::unsupported("generate.deletion_vectors", message);

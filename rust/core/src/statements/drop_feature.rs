@@ -386,8 +386,7 @@ impl Table {
     fn files_of_vectors(&self, snapshot: &Snapshot) -> Result<Vec<RemoveFile>> {
         let mut paths = BTreeSet::new();
         for rows in snapshot.tombstones(self.source())?.batches {
-            for row in 0..rows.num_rows() {
-                let removed = RemoveFile::of_row(&rows, row)?;
+            for removed in RemoveFile::of_rows(&rows)? {
                 if let Some(vector) = &removed.deletion_vector
                     && let VectorLocation::File(path) = vector_location(vector)?
                     && self.source().resolver.resolve("", &path).is_ok()
@@ -415,9 +414,7 @@ fn live_files(
 ) -> Result<Vec<AddFile>> {
     let mut files = Vec::new();
     for rows in snapshot.file_batches(table.source(), FileColumns::all(), None)? {
-        let rows = rows?;
-        for row in 0..rows.num_rows() {
-            let file = AddFile::of_row(&rows, row)?;
+        for file in AddFile::of_rows(&rows?)? {
             if is_affected(&file)? {
                 files.push(file);
             }

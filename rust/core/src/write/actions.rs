@@ -266,8 +266,7 @@ impl RemoveFile {
             .collect()
     }
 
-    /// Reads row `row` of a batch with the columns of `remove`.
-    pub(crate) fn of_row(rows: &RecordBatch, row: usize) -> Result<Self> {
+    fn of_row(rows: &RecordBatch, row: usize) -> Result<Self> {
         let row = Row(rows, row);
         Ok(Self {
             path: row.text("path")?.unwrap_or_default(),
