@@ -120,7 +120,7 @@ impl FileBytes {
         }
     }
 
-    /// Creates the bytes of a file if only its footer is read.
+    /// Creates the bytes of a file of which only the footer is read.
     pub fn footer_only(storage: &Arc<dyn Storage>, path: String, length: u64) -> Self {
         Self {
             footer_only: true,

@@ -21,7 +21,7 @@ impl FileCache {
         self.get_or_insert(FileBytes::new(storage, path.clone(), length), path)
     }
 
-    /// Returns the bytes of a file if only its footer is read.
+    /// Returns the bytes of a file of which only the footer is read.
     pub fn footer(&self, storage: &Arc<dyn Storage>, path: String, length: u64) -> Arc<FileBytes> {
         self.get_or_insert(FileBytes::footer_only(storage, path.clone(), length), path)
     }

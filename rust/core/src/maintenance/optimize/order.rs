@@ -247,8 +247,8 @@ fn evenly_spaced(column: &ArrayRef, max: usize) -> Result<ArrayRef> {
     take(&values, &positions, None).map_err(unordered)
 }
 
-/// Returns for each value how many of `values` are less than it, and how many are less than or equal to it;
-/// `None` for null.
+/// Emits for each value of `column` how many of `values` are less than it, and how many are less than or equal
+/// to it; `None` for null.
 fn ranks(
     values: &ArrayRef,
     column: &ArrayRef,

@@ -57,7 +57,7 @@ pub(super) fn covered(source: &Source, snapshot: &Snapshot, cutoff: i64) -> Resu
 }
 
 /// Returns the files that commits at or before the cutoff removed, with their change data files, and the
-/// version up to which these are all. Commits that an earlier vacuum covered are skipped.
+/// version as of [`covered`]. Commits that an earlier vacuum covered are skipped.
 pub(super) fn candidates(
     source: &Source,
     snapshot: &Snapshot,

@@ -109,9 +109,9 @@ impl RowMatcher<'_> {
         (stamp.version <= added).then_some(Some(stamp))
     }
 
-    /// Labels removed rows with the last version that removed them: from a file that existed before the
-    /// range, as in `removed`, or after a move, from a file added in the range, as in `within`, which
-    /// ascends by id.
+    /// Labels removed rows with the last version that removed them. `removed` has the versions that removed
+    /// rows from files that existed before the range. A row that moved was then removed from a file added in
+    /// the range: `within` has these rows and versions, ascending by id.
     pub(super) fn label_removed(
         &mut self,
         removed: &[Removal],

@@ -57,7 +57,7 @@ impl PieceRequest {
         self.rows.iter().map(|run| u64::from(run.rows)).sum()
     }
 
-    /// Returns the piece restricted to these rows.
+    /// Returns the piece restricted to these rows. `all`: the number of rows of the piece, if it is known.
     fn narrowed(&self, piece: &Piece, all: Option<u64>) -> Result<Piece> {
         if all == Some(self.count()) {
             return Ok(piece.clone());
@@ -360,7 +360,7 @@ impl ReadPairs {
         Ok(())
     }
 
-    /// Returns pieces that are cached as a whole from memory.
+    /// Sets the rows of pieces that are cached as a whole, so that they are not read again.
     fn finish(
         self,
         resolved: &ResolvedDefinition,
