@@ -365,3 +365,29 @@ def test_a_shallow_clone_is_replaced_without_its_roots(tmp_path: Path, name: str
     replaced = dr.Table(path, allowed_roots=[other.uri]).snapshot().scan().to_arrow()
     assert replaced["id"].to_pylist() == ([] if name == "no rows" else [2])
     assert dr.Table(tmp_path / "source").snapshot().scan().to_arrow()["id"].to_pylist() == [1]
+
+
+def test_properties_of_the_source_log_are_left_out_in_any_case(tmp_path: Path) -> None:
+    log = logs.LogBuilder(tmp_path / "source")
+    own = {
+        "delta.incommittimestampenablementversion": "3",
+        "DELTA.inCommitTimestampEnablementTimestamp": "4",
+        "delta.rowtracking.materializedRowIdColumnName": "a",
+        "delta.rowTracking.MATERIALIZEDROWCOMMITVERSIONCOLUMNNAME": "b",
+    }
+    configuration = own | {"delta.appendonly": "false", "x": "y"}
+    log.create('{"type":"struct","fields":[]}', configuration=configuration)
+    copy = dr.Table(log.uri).clone(tmp_path / "copy")
+    assert copy.snapshot().properties == {"delta.appendonly": "false", "x": "y"}
+
+
+def test_the_start_of_in_commit_timestamps_is_removed_in_any_case(tmp_path: Path) -> None:
+    log = logs.LogBuilder(tmp_path / "t")
+    start = {
+        "delta.incommittimestampenablementversion": "0",
+        "delta.incommittimestampenablementtimestamp": "4",
+    }
+    log.create('{"type":"struct","fields":[]}', configuration=start)
+    table = dr.Table(log.uri)
+    table.set_properties({"x": "y"})
+    assert table.snapshot().properties == {"x": "y"}

@@ -34,9 +34,9 @@ pub fn cloned_metadata(
 ) -> Result<Metadata> {
     let mut new = source.clone();
     let row_tracking = ROW_TRACKING_COLUMNS.map(|(key, _)| key);
-    new.configuration.retain(|key, _| {
-        !LOG_PROPERTIES.contains(&key.as_str()) && !row_tracking.contains(&key.as_str())
-    });
+    let removed = LOG_PROPERTIES.iter().chain(&row_tracking);
+    new.configuration
+        .retain(|key, _| !removed.clone().any(|name| name.eq_ignore_ascii_case(key)));
     for key in row_tracking {
         if let Some(name) = existing.and_then(|existing| existing.property(key)) {
             new.configuration.insert(key.to_owned(), name.to_owned());

@@ -251,7 +251,7 @@ impl Transaction {
         match in_commit_timestamp {
             None => metadata
                 .configuration
-                .retain(|key, _| !keys.contains(&key.as_str())),
+                .retain(|key, _| !keys.iter().any(|name| name.eq_ignore_ascii_case(key))),
             Some(timestamp) if !old_properties.in_commit_timestamps => {
                 for (key, value) in keys
                     .iter()
