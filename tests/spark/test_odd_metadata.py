@@ -16,6 +16,7 @@ import pytest
 from spark.support.settings import conf
 from support import logs
 from support.vectors import inline
+from support.writing import bodies
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
@@ -234,3 +235,44 @@ def test_a_filter_may_name_a_column_called_star(spark: Any, tmp_path: Path) -> N
     dr.write(tmp_path, {"id": [1, 2], "*": ["a", "b"]})
     rows = dr_spark.read(spark, tmp_path, filter=[("*", "=", "b")])
     assert [row.id for row in rows.collect()] == [2]
+
+
+def test_keys_of_properties_may_be_in_any_case(spark: Any, tmp_path: Path) -> None:
+    properties = {"delta.columnMapping.mode": "name", "delta.enableRowTracking": "true"}
+    rows = {"id": [1, 2, 3], "s": ["a", "b", "c"]}
+    dr.write(tmp_path / "t", rows, properties=properties)
+    table = dr.Table(tmp_path / "t")
+    table.set_properties({"delta.dataSkippingNumIndexedCols": "5"})
+    for version in (0, 1):
+        with logs.edited_commit(tmp_path / "t", version) as actions:
+            (metadata,) = [action["metaData"] for action in actions if "metaData" in action]
+            configuration = metadata["configuration"]
+            metadata["configuration"] = {key.lower(): configuration[key] for key in configuration}
+            metadata["configuration"]["delta.dataskippingnumindexedcols"] = "many"
+    table = dr.Table(tmp_path / "t")
+    before = table.snapshot().scan(with_row_id=True).to_arrow().sort_by("id").to_pylist()
+    assert [row["s"] for row in before] == ["a", "b", "c"]
+    assert {tuple(row) for row in dr_spark.read(spark, table).collect()} == {
+        (1, "a"),
+        (2, "b"),
+        (3, "c"),
+    }
+
+    dr_spark.DeltaTable.forPath(spark, table.uri).update("id = 2", {"s": "'x'"})
+    dr_spark.DeltaTable.forPath(spark, table.uri).optimize().executeCompaction()
+
+    after = dr.Table(tmp_path / "t").snapshot().scan(with_row_id=True)
+    before[1] |= {"s": "x", "_row_commit_version": 2}
+    assert after.to_arrow().sort_by("id").to_pylist() == before
+
+
+def test_the_old_name_of_the_change_data_feed_enables_it(spark: Any, tmp_path: Path) -> None:
+    dr.write(tmp_path / "t", {"id": [1, 2]}, properties={"delta.enableChangeDataFeed": "true"})
+    with logs.edited_commit(tmp_path / "t", 0) as actions:
+        (metadata,) = [action["metaData"] for action in actions if "metaData" in action]
+        metadata["configuration"] = {"delta.enableChangeDataCapture": "true"}
+
+    dr_spark.update(spark, tmp_path / "t", "id = 2", {"id": "3"})
+
+    changes = bodies(dr.Table(tmp_path / "t"), 1, "cdc")
+    assert sum(file["size"] > 0 for file in changes) > 0

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from deltareplay._names import column_path
+from deltareplay._protocol.properties import mapping_mode
 from deltareplay._protocol.schema import Struct, Type
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def clustering_columns(snapshot: Snapshot) -> list[str]:
 def logical_clustering_paths(snapshot: Snapshot) -> list[list[str]]:
     """Return the logical paths of the clustering columns."""
     listed = clustering_paths(snapshot)
-    mode = snapshot.properties.get("delta.columnMapping.mode", "none").lower()
+    mode = mapping_mode(snapshot.properties)
     schema = Struct.parse(snapshot.schema_json)
     return [_logical(path, schema, mode) for path in listed]
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from deltareplay._names import parts_of
+from deltareplay._protocol.properties import property_of
 from deltareplay.spark.maintenance.detail import location
 from deltareplay.spark.maintenance.optimize import optimize
 from deltareplay.spark.schema.frames import from_arrow
@@ -213,7 +214,7 @@ def _indexed_columns(properties: Mapping[str, str]) -> int:
     32
     """
     try:
-        return int(properties.get("delta.dataSkippingNumIndexedCols", ""))
+        return int(property_of(properties, "delta.dataSkippingNumIndexedCols") or "")
     except ValueError:
         return 32
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltareplay import _native
+from deltareplay._protocol.properties import is_on
 from deltareplay.spark.scan import deletion_vectors, hidden_columns
 from deltareplay.spark.scan.frame import check_types, frame
 from deltareplay.spark.scan.projection import ExtraColumns
@@ -74,7 +75,7 @@ class Candidates:
     @property
     def tracks_rows(self) -> bool:
         """True if the table has row tracking."""
-        return self.snapshot.properties.get("delta.enableRowTracking", "").lower() == "true"
+        return is_on(self.snapshot.properties, "delta.enableRowTracking")
 
     def numbers(self, filter: Filter | None = None) -> set[int]:
         """Return the numbers of all files, or of those that match a filter."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from deltareplay._protocol.properties import is_on
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.catalog import lookup, registration
 from deltareplay.spark.catalog.timestamps import evaluate_timestamp
@@ -268,7 +269,7 @@ def _frame(
     filter = skipping_filter(
         reference.where, spark, snapshot, reference.alias, joined=reference.is_joined
     )
-    tracks_rows = snapshot.properties.get("delta.enableRowTracking", "").lower() == "true"
+    tracks_rows = is_on(snapshot.properties, "delta.enableRowTracking")
     extra_columns = ExtraColumns(
         row_id=False,
         file_path=False,

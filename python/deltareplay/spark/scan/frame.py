@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltareplay._protocol.properties import property_of
 from deltareplay._protocol.schema import Field, nested
 from deltareplay.exceptions import UnsupportedFeatureError
 from deltareplay.spark.scan import (
@@ -26,6 +27,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from deltareplay._snapshot.snapshot import Snapshot
+
+#: The properties that name the columns of data files with row ids and row commit versions.
+_MATERIALIZED = (
+    "delta.rowTracking.materializedRowIdColumnName",
+    "delta.rowTracking.materializedRowCommitVersionColumnName",
+)
 
 
 def frame(
@@ -116,18 +123,19 @@ def _constants(
 
 def materialized_columns(snapshot: Snapshot) -> tuple[str, str]:
     """Return the columns of data files that hold row ids and row commit versions."""
-    properties = snapshot.properties
-    try:
-        return (
-            properties["delta.rowTracking.materializedRowIdColumnName"],
-            properties["delta.rowTracking.materializedRowCommitVersionColumnName"],
-        )
-    except KeyError as missing:
+    row_id, version = (_required(snapshot, key) for key in _MATERIALIZED)
+    return row_id, version
+
+
+def _required(snapshot: Snapshot, key: str) -> str:
+    value = property_of(snapshot.properties, key)
+    if value is None:
         raise UnsupportedFeatureError(
-            f"the table tracks rows, but lacks the property {missing}",
+            f"the table tracks rows, but lacks the property '{key}'",
             code="spark.row_tracking",
             version=snapshot.version,
-        ) from None
+        )
+    return value
 
 
 def check_types(spark: SparkSession, columns: list[Column]) -> None:

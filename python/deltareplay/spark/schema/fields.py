@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from deltareplay._protocol.properties import mapping_mode
 from deltareplay._protocol.schema import (
     Array,
     Field,
@@ -112,7 +113,7 @@ def columns_of(
     Raises:
         UnsupportedFeatureError: ``spark.type``: Spark has no type for a column.
     """
-    mode = snapshot.properties.get("delta.columnMapping.mode", "none").lower()
+    mode = mapping_mode(snapshot.properties)
     partitions = {name.lower() for name in snapshot.partition_columns}
     logical, physical = (
         _Types(mapping, as_defined=as_defined, with_void=with_void_fields)

@@ -13,6 +13,7 @@ from urllib.parse import quote, unquote
 import pyarrow as pa
 
 from deltareplay import _native
+from deltareplay._protocol.properties import mapping_mode, property_of
 from deltareplay._protocol.schema import Field, Type
 from deltareplay._table.renamed import WrittenVersion
 from deltareplay.exceptions import (
@@ -94,7 +95,7 @@ class FileRows:
         """
         from pyspark.sql import functions as sf
 
-        mode = target.properties.get("delta.columnMapping.mode", "none").lower()
+        mode = mapping_mode(target.properties)
         partitions = {column.lower() for column in target.partition_columns}
         columns, partition_names, counted = [], {}, {}
         with_values = {name.lower() for name in supplied}
@@ -214,7 +215,7 @@ _CODECS = ("none", "uncompressed", "snappy", "gzip", "lz4", "lz4_raw", "zstd")
 
 def _codec(properties: Mapping[str, str]) -> str:
     """Return the codec of new files: that of the table, or ``zstd`` if Spark may lack it."""
-    codec = properties.get("delta.parquet.compression.codec", "snappy").lower()
+    codec = (property_of(properties, "delta.parquet.compression.codec") or "snappy").lower()
     return codec if codec in _CODECS else "zstd"
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltareplay import _native
 from deltareplay._protocol.metadata import Metadata
+from deltareplay._protocol.properties import is_on, mapping_mode, property_of
 from deltareplay._protocol.protocol import Protocol
 from deltareplay._protocol.schema import (
     Field,
@@ -170,11 +171,14 @@ class TargetTable:
     @property
     def has_feed(self) -> bool:
         """Whether the table has a change data feed."""
-        return self.is_on("delta.enableChangeDataFeed")
+        name = "delta.enableChangeDataFeed"
+        if property_of(self.properties, name) is None:
+            name = "delta.enableChangeDataCapture"  # its old name
+        return self.is_on(name)
 
     def is_on(self, name: str) -> bool:
         """Return whether a property is true."""
-        return self.properties.get(name, "").lower() == "true"
+        return is_on(self.properties, name)
 
     @property
     def definition(self) -> tuple[Metadata, Protocol]:
@@ -224,7 +228,7 @@ class TargetTable:
         Raises:
             InvalidArgumentError: ``write.columns``.
         """
-        mode = self.properties.get("delta.columnMapping.mode", "none").lower()
+        mode = mapping_mode(self.properties)
         for field in self.fields:
             for name in (field.name, field.physical_name(mode)):
                 if hidden_columns.is_hidden(name):
