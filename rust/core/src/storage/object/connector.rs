@@ -87,10 +87,10 @@ fn has_cause<T: Error + 'static>(error: &(dyn Error + 'static)) -> bool {
 fn find_cause<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
     let mut cause = Some(error);
     while let Some(error) = cause {
-        if let Some(found) = error.downcast_ref::<T>() {
-            return Some(found);
+        match error.downcast_ref::<T>() {
+            None => cause = error.source(),
+            typed => return typed,
         }
-        cause = error.source();
     }
     None
 }
