@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from spark.conftest import SESSION
 from spark.support.delta_tables import ROWS, rows_of, write_table
 from spark.support.settings import conf
 
@@ -456,6 +457,31 @@ def test_rows_that_the_server_of_a_session_keeps(spark: Any, tmp_path: Path, kin
     assert result.groupBy("value").count().where("value = 0").collect()[0]["count"] == 8
     assert result.count() == count
     assert spark.catalog.listTables() == views
+
+
+@pytest.mark.skipif(SESSION != "connect", reason="only a server keeps copies of sessions")
+def test_copies_of_sessions_are_released(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copies, clone = [], type(spark).cloneSession
+
+    def cloned(session: Any) -> Any:
+        copies.append(clone(session))
+        return copies[-1]
+
+    monkeypatch.setattr(type(spark), "cloneSession", cloned)
+    dr_spark.write(spark.range(3), tmp_path / "t")
+    with pytest.raises(InvalidArgumentError, match="to replace"):
+        dr_spark.write(spark.range(3), tmp_path / "t", mode="overwrite", where="id > 1")
+    with conf(spark, spark__sql__parquet__outputTimestampType="TIMESTAMP_MILLIS"):
+        merge = dr_spark.merge(spark, tmp_path / "t", spark.range(2).alias("s"), "target.id = s.id")
+        merge.when_matched_delete().execute()
+    assert len(copies) >= 3
+    for copy in copies:
+        assert copy.client.is_closed
+        with pytest.raises(Exception, match="SESSION_CLOSED"):
+            type(spark)(connection=copy.client._builder).range(1).collect()
+    assert rows_of(dr_spark.read(spark, tmp_path / "t")) == [(2,)]
 
 
 def test_a_batch_of_a_stream_is_written(spark: Any, tmp_path: Path) -> None:

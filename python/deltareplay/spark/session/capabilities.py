@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import uuid
 import warnings
 from collections.abc import Mapping
@@ -148,7 +149,7 @@ def in_own_session(df: DataFrame, settings: Mapping[str, str]) -> DataFrame:
 
     A copy of the session has the settings: the user's session does not change, and later changes to
     it have no effect on these rows. On Spark Connect, a session that has all of these values is not
-    copied.
+    copied; ``release`` ends a copy.
 
     Raises:
         UnsupportedFeatureError: ``spark.too_old``: Spark Connect before 4.1 cannot copy a session,
@@ -187,6 +188,23 @@ def in_own_session(df: DataFrame, settings: Mapping[str, str]) -> DataFrame:
     for name, value in different.items():
         rows.sparkSession.conf.set(name, value)
     return rows
+
+
+def release(rows: DataFrame, spark: SparkSession) -> None:
+    """End the session of Spark Connect that was copied for rows, and its connection.
+
+    Otherwise, the server keeps each copy for an hour.
+
+    Args:
+        rows: The result of ``in_own_session``.
+        spark: The session that was copied.
+    """
+    if is_classic(spark) or rows.sparkSession.session_id == spark.session_id:
+        return
+    client: Any = rows.sparkSession.client
+    with contextlib.suppress(Exception):  # the rows are written
+        client.release_session()
+        client.close()
 
 
 def time_zone(spark: SparkSession) -> str:

@@ -307,6 +307,8 @@ class StagedWrite:
             if broken_constraint is None:
                 raise
             raise broken_constraint from error
+        finally:
+            capabilities.release(rows, self._spark)
         observed = observation.get
         marks = {
             field.name: mark

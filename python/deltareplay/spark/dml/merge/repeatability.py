@@ -142,7 +142,10 @@ class MergeSource:
             # VACUUM would not delete ``_SUCCESS``
             writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
             options = directory.credentials.options_for(spark)
-            writer.options(**options).parquet(directory.path)
+            try:
+                writer.options(**options).parquet(directory.path)
+            finally:
+                capabilities.release(frame, spark)
             reader = spark.read.options(**options).schema(self.frame.schema)
             stored = reader.parquet(glob_escaped(directory.path))
             yield self._with_hidden_columns(stored.alias(self.alias or "source"))
