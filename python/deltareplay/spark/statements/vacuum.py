@@ -28,19 +28,21 @@ class Vacuum(Statement):
 
     hours: float | None = None
     dry_run: bool = False
-    lite: bool = False
+    lite: bool | None = None
 
     def read_clauses(self, parser: Parser) -> None:
         while parser.token.kind == "word":
-            if parser.takes("RETAIN"):
+            if self.hours is None and parser.takes("RETAIN"):
                 self.hours = parser.number()
                 parser.needs("HOURS")
-            elif parser.takes("DRY", "RUN"):
+            elif not self.dry_run and parser.takes("DRY", "RUN"):
                 self.dry_run = True
-            elif parser.takes("LITE"):
+            elif self.lite is None and parser.takes("LITE"):
                 self.lite = True
-            elif not parser.takes("FULL"):
-                raise parser.expected("RETAIN, DRY RUN, LITE or FULL")
+            elif self.lite is None and parser.takes("FULL"):
+                self.lite = False
+            else:
+                raise parser.expected("RETAIN, DRY RUN, LITE or FULL, each once")
 
     def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:
         table = entry.table()
@@ -48,7 +50,7 @@ class Vacuum(Statement):
             spark,
             table,
             retention=None if self.hours is None else retention_of(self.hours),
-            lite=self.lite,
+            lite=bool(self.lite),
             dry_run=self.dry_run,
             force=not settings.checks_retention(spark),
         )
