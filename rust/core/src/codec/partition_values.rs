@@ -211,10 +211,10 @@ fn parse_distinct(strings: &[&str], field: &FieldRef) -> Result<ArrayRef> {
     match field.data_type() {
         DataType::Null => Ok(new_null_array(&DataType::Null, strings.len())),
         DataType::Boolean => Ok(Arc::new(BooleanArray::from(column.values(boolean)?))),
-        DataType::Int8 => column.primitive::<Int8Type>(whole),
-        DataType::Int16 => column.primitive::<Int16Type>(whole),
-        DataType::Int32 => column.primitive::<Int32Type>(whole),
-        DataType::Int64 => column.primitive::<Int64Type>(whole),
+        DataType::Int8 => column.primitive::<Int8Type>(parse_integer),
+        DataType::Int16 => column.primitive::<Int16Type>(parse_integer),
+        DataType::Int32 => column.primitive::<Int32Type>(parse_integer),
+        DataType::Int64 => column.primitive::<Int64Type>(parse_integer),
         DataType::Float32 => column.primitive::<Float32Type>(|text| java_float(text).parse().ok()),
         DataType::Float64 => column.primitive::<Float64Type>(|text| java_float(text).parse().ok()),
         DataType::Decimal128(precision, scale) => column.primitive::<Decimal128Type>(|text| {
@@ -300,9 +300,9 @@ fn boolean(text: &str) -> Option<bool> {
     }
 }
 
-/// Parses a whole number. It may have digits after a decimal point, which are cut off, as by Spark's cast: some
+/// Parses an integer. It may have digits after a decimal point, which are cut off, as by Spark's cast: some
 /// writers print columns with nulls so.
-pub(crate) fn whole<T: FromStr>(text: &str) -> Option<T> {
+pub(crate) fn parse_integer<T: FromStr>(text: &str) -> Option<T> {
     let text = text.trim();
     let (number, fraction) = text.split_once('.').unwrap_or((text, ""));
     let number = match number {

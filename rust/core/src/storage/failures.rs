@@ -23,8 +23,7 @@ impl std::error::Error for Unreachable {}
 
 /// Returns `true` if no other request to this store would succeed: its server did not respond.
 pub(crate) fn is_unreachable(error: &Error) -> bool {
-    let cause = std::error::Error::source(error);
-    cause.is_some_and(|cause| cause.is::<Unreachable>())
+    matches!(std::error::Error::source(error), Some(cause) if cause.is::<Unreachable>())
 }
 
 /// Returns the error for a path that is not a regular file.

@@ -138,8 +138,8 @@ fn has_kind(literal: &Literal, family: &Family) -> bool {
 
 /// Parses an integer that is written as Spark prints it.
 fn integer(text: &str) -> Option<i64> {
-    let value: i64 = text.parse().ok()?;
-    (value.to_string() == text).then_some(value)
+    let is_canonical = |value: &i64| value.to_string() == text;
+    text.parse().ok().filter(is_canonical)
 }
 
 /// Returns `true` if a date is written as Spark prints it.

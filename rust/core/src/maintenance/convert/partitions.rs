@@ -8,7 +8,7 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, StringArray};
 use percent_encoding::percent_decode_str;
 
-use crate::codec::partition_values::whole;
+use crate::codec::partition_values::parse_integer;
 use crate::error::{Error, Result};
 use crate::spec::char_length::{DECLARED_TYPE, declared_length};
 use crate::spec::json::clipped;
@@ -113,16 +113,16 @@ fn value(text: &str, data_type: &DataType) -> Option<String> {
     if text.is_empty() {
         return None;
     }
-    let whole_text = match data_type {
+    let integer = match data_type {
         DataType::Primitive(
             PrimitiveType::Byte
             | PrimitiveType::Short
             | PrimitiveType::Integer
             | PrimitiveType::Long,
-        ) => Some(whole::<i64>(text)?.to_string()),
+        ) => Some(parse_integer::<i64>(text)?.to_string()),
         _ => None,
     };
-    let text = whole_text.as_deref().unwrap_or(text);
+    let text = integer.as_deref().unwrap_or(text);
     let array: ArrayRef = Arc::new(StringArray::from(vec![text]));
     let known = partition_text(&array, data_type).ok()?;
     let known = known.is_valid(0).then(|| known.value(0).to_owned())?;
@@ -140,7 +140,11 @@ fn exceeded_length<'a>(text: &str, field: &'a StructField) -> Option<&'a str> {
         .iter()
         .find_map(|name| declared_length(declared, name))?;
     let text = text.trim_end_matches(' ');
-    (text.chars().count() > length).then_some(declared)
+    if text.chars().count() > length {
+        Some(declared)
+    } else {
+        None
+    }
 }
 
 #[cfg(test)]
