@@ -1,12 +1,14 @@
-//! Predicates over columns: parsed, bound to a schema, evaluated on rows and on bounds.
+//! Predicates and formulas over columns: parsed, bound to a schema, and evaluated on rows; predicates on
+//! bounds as well.
 //!
 //! A [`Predicate`] is parsed from SQL text or from tuples, and is untyped. [`Predicate::bind`] resolves its
 //! columns in a schema and coerces types, as Spark does. A [`BoundPredicate`] then returns for each row
 //! whether it is true, false or unknown, and for each file, row group or page whether any of its rows can
-//! be true. This module does not know where rows or bounds come from.
+//! be true. A [`Formula`] is any other SQL expression; a [`BoundFormula`] returns its value for each row. This
+//! module does not know where rows or bounds come from.
 //!
-//! Predicate texts are not trusted: length and nesting are bounded, so that predicates can be walked,
-//! printed and dropped by plain recursion.
+//! Texts are not trusted: length and nesting are bounded. Recursion over expressions continues in new memory
+//! where little of the stack is left (`#[recursive]`).
 
 mod bind;
 mod equalities;
