@@ -1,6 +1,6 @@
 //! Maintenance of tables: optimize, vacuum, restore, clone, conversion, manifests, advice, verification.
 //!
-//! Operations that delete files can report them without deleting any.
+//! VACUUM can report the files to delete without deleting any.
 
 pub mod advice;
 pub mod clone;
