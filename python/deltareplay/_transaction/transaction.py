@@ -127,9 +127,9 @@ class Transaction:
         """Internal: stage files that the core wrote, as a JSON array of ``add`` actions."""
         self._native.add_written(adds)
 
-    def expect(self, files: Sequence[tuple[str, int, int]]) -> None:
-        """Internal: check when committing that files still exist, by path, size and time."""
-        self._native.expect(files)
+    def record_written(self, files: Sequence[tuple[str, int, int]]) -> None:
+        """Internal: record written files by path, size and time; the commit checks old ones."""
+        self._native.record_written(files)
 
     def set_parameters(self, parameters: str) -> None:
         """Internal: replace the parameters of the operation by the JSON object of the core."""

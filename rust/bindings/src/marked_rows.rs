@@ -49,7 +49,7 @@ impl MarkedRows {
                 .map(|(file, old)| Ok((file, old.map(descriptor_in).transpose()?)));
             let files = files.collect::<Result<Vec<_>>>()?;
             let (vectors, written) = write_vectors(transaction.source(), &self.0, &files, true)?;
-            staged.expect(written);
+            staged.record_written(written);
             Ok(vectors)
         })?;
         written

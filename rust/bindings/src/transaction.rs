@@ -138,7 +138,7 @@ impl Transaction {
 
     /// Records files that were written for this commit: encoded paths, sizes in bytes, and timestamps in
     /// milliseconds.
-    fn expect(&self, py: Python<'_>, files: Vec<(String, u64, i64)>) -> PyResult<()> {
+    fn record_written(&self, py: Python<'_>, files: Vec<(String, u64, i64)>) -> PyResult<()> {
         let resolver = &self.table.source().resolver;
         let files = files.into_iter().map(|(path, size, written)| {
             let path = resolver.resolve("", &path)?.into_owned();
@@ -152,7 +152,7 @@ impl Transaction {
             .collect::<Result<Vec<_>>>()
             .map_err(|error| to_exception(py, &error))?;
         self.with(py, |staged| {
-            staged.expect(files);
+            staged.record_written(files);
             Ok(())
         })
     }

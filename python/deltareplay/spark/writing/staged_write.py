@@ -245,7 +245,7 @@ class StagedFiles:
         transaction.add_files(self.adds)
         for change in self.changes:
             transaction.add_change_data(**change)
-        transaction.expect(self.written)
+        transaction.record_written(self.written)
 
 
 class StagedWrite:

@@ -130,7 +130,7 @@ impl Cloning {
         transaction.clone_definition(metadata, self.snapshot.protocol(), clustering)?;
         transaction.remove(self.plan.removes);
         transaction.add(self.plan.adds);
-        transaction.expect(self.plan.uncommitted);
+        transaction.record_written(self.plan.uncommitted);
         Ok(self.target.commit(transaction)?.commit.version)
     }
 }

@@ -87,7 +87,7 @@ impl Table {
         mut transaction: Transaction,
         mut written: WrittenFiles,
     ) -> Result<RowsWritten> {
-        transaction.expect(written.files().iter().cloned());
+        transaction.record_written(written.files().iter().cloned());
         transaction.add(std::mem::take(&mut written.adds));
         transaction.change_data(std::mem::take(&mut written.cdcs));
         let metrics = transaction.description().metrics.clone();

@@ -346,7 +346,7 @@ impl Transaction {
     }
 
     /// Records files that were written for this commit: old ones are checked again before it is created.
-    pub fn expect(&mut self, files: impl IntoIterator<Item = StagedFile>) {
+    pub fn record_written(&mut self, files: impl IntoIterator<Item = StagedFile>) {
         self.staged_files.extend(files);
     }
 
