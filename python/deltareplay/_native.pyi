@@ -38,7 +38,6 @@ __all__ = [
     "automatically_enabled_features",
     "checked_property",
     "cleanup_log",
-    "clock_times",
     "copy_files",
     "discard_directory",
     "discard_spilled",
@@ -49,6 +48,7 @@ __all__ = [
     "is_kept_by_restore",
     "is_read_as",
     "literal_text",
+    "local_times",
     "move_staged",
     "new_table",
     "optimize",
@@ -506,7 +506,7 @@ def automatically_enabled_features(
 ) -> list[str]: ...
 def protocol_can_upgrade_to(old: Protocol, new: Protocol, /) -> bool: ...
 def protocol_features(protocol: Protocol, /) -> list[str]: ...
-def clock_times(
+def local_times(
     filter: Filter, schema_string: str, partition_columns: Sequence[str]
 ) -> set[str]: ...
 def quoted_columns(condition: str, schema_string: str, /) -> tuple[list[str], bool]: ...

@@ -289,7 +289,7 @@ pub(crate) fn filter_at(
 
 /// Returns the local times of a filter that are compared with timestamps.
 #[pyfunction]
-pub(crate) fn clock_times(
+pub(crate) fn local_times(
     py: Python<'_>,
     filter: &Bound<'_, PyAny>,
     schema_string: &str,

@@ -57,7 +57,7 @@ mod _native {
     use super::deletion_vector::{DeletionVector, pack_deletion_vectors};
     #[pymodule_export]
     use super::filter::{
-        clock_times, filter_at, literal_text, quoted_columns, spark_expression, target_filter,
+        filter_at, literal_text, local_times, quoted_columns, spark_expression, target_filter,
         with_timestamps, without_ansi,
     };
     #[pymodule_export]

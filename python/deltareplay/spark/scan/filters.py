@@ -114,11 +114,13 @@ def pruning(spark: SparkSession, filter: Filter | None, snapshot: Snapshot) -> F
     if filter is None or is_utc(time_zone(spark)):
         return filter
     table = snapshot.schema_json, snapshot.partition_columns
-    texts = sorted(_native.clock_times(filter, *table))
+    texts = sorted(_native.local_times(filter, *table))
     timestamps: dict[str, int] = {}
     if texts:
-        clock = from_arrow(spark, pa.table({"text": texts}))
-        micros = clock.selectExpr("text", "unix_micros(try_cast(text AS TIMESTAMP_LTZ)) AS micros")
+        local_times = from_arrow(spark, pa.table({"text": texts}))
+        micros = local_times.selectExpr(
+            "text", "unix_micros(try_cast(text AS TIMESTAMP_LTZ)) AS micros"
+        )
         timestamps = {row.text: row.micros for row in micros.collect() if row.micros is not None}
     return _native.with_timestamps(filter, *table, timestamps)
 
