@@ -92,11 +92,17 @@ __version__: str
 _Definition = tuple[Metadata, Protocol]
 # a change of a column: kind and value
 _Change = tuple[str, str | None]
+# version, metrics, error of work after the commit
 _Outcome = tuple[int | None, dict[str, str], str | None]
+# path, size in bytes, modification time in milliseconds
 _File = tuple[str, int, int]
+# source, source within the store, target, size in bytes
 _Copy = tuple[str, str | None, str, int | None]
+# path, actions, files, size in bytes, sidecars
 _Checkpoint = tuple[str, int, int, int, int]
+# path, size in bytes, modification time in milliseconds, files, tombstones
 _Sidecar = tuple[str, int, int, int, int]
+# storage type, path or inline vector, offset, size in bytes, cardinality
 _Descriptor = tuple[str, str, int | None, int, int]
 
 @final
