@@ -25,7 +25,7 @@ class Rows(Protocol):
     def scan(self, columns: list[str] | None = None, filter: str | None = None) -> Scan: ...
 
 
-#: The path that is opened by code that bypasses the methods below: an error, instead of no rows.
+#: A path that does not exist, so code that bypasses the methods below gets an error, not no rows.
 _NO_FILE = "rows of deltareplay: use the dataset's own methods"
 
 
@@ -127,7 +127,7 @@ class RowsDataset(pds.UnionDataset):
     def replace_schema(self, schema: pa.Schema) -> NoReturn:
         """Raise an error: the schema is always that of the table."""
         del schema
-        raise _refused("another schema: cast what to_table() returns")
+        raise _refused("schema but that of its table: cast what to_table() returns")
 
     @property
     def children(self) -> NoReturn:
@@ -145,5 +145,5 @@ def _in_memory(dataset: Any) -> Any:
     return in_memory(dataset.to_table())
 
 
-def _refused(method: str) -> UnsupportedFeatureError:
-    return UnsupportedFeatureError(f"a dataset of live rows has no {method}", code="dataset.method")
+def _refused(missing: str) -> UnsupportedFeatureError:
+    return UnsupportedFeatureError(f"a dataset of live rows has no {missing}", code="dataset.method")
