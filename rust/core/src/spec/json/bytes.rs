@@ -82,9 +82,9 @@ pub(super) fn end_of_container(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// Marks the escaped bytes: those after a backslash that is not itself escaped. `escaped` tells whether the
-/// first byte is one, and then whether that of the next chunk is. Backslashes are rare, so one at a time
-/// is fast enough.
+/// Marks the escaped bytes: those after a backslash that is not itself escaped. Before the call,
+/// `escaped` tells whether the first byte of this chunk is escaped; after it, whether that of the next chunk
+/// is. Backslashes are rare, so one at a time is fast enough.
 fn escaped_bytes(backslashes: u64, escaped: &mut bool) -> u64 {
     let mut result = u64::from(std::mem::take(escaped));
     let mut rest = backslashes & !result;
