@@ -182,7 +182,7 @@ class ConcurrentTransactionException(DeltaConcurrentModificationException):
 
 
 class ConcurrentWriteException(DeltaConcurrentModificationException):
-    """Other writers committed first until the deadline."""
+    """Other writers committed first each time, until the timeout had passed."""
 
 
 class StorageError(DeltaReplayError):
