@@ -173,10 +173,10 @@ def _lacks_metadata(snapshot: Snapshot) -> bool:
 def with_aliases(
     spark: SparkSession, tokens: Sequence[Token], references: list[TableReference]
 ) -> tuple[list[TableReference], list[tuple[int, int, str]]]:
-    """Give Delta tables aliases for columns such as ``sales.orders.id``.
+    """Give aliases to Delta tables whose names qualify columns, as in ``sales.orders.id``.
 
     Returns:
-        The tables, and the edits of the query that replace their names before columns.
+        The tables, and the edits of the query that replace these names by the aliases.
     """
     aliases: dict[Name, str] = {}
     entries = {
