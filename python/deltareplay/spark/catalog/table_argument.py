@@ -84,7 +84,8 @@ def snapshot_at(
 ) -> Snapshot:
     """Return the snapshot of a version or time; by default the snapshot passed, or the latest one.
 
-    A path may end with the version or time, as in ``/path@v7``, unless a table has the whole path.
+    A path may end with the version or time, as in ``/path@v7``, unless the whole text is the
+    path of a table.
 
     Raises:
         InvalidArgumentError: ``argument.version``: ``version`` or ``timestamp`` was passed with a
