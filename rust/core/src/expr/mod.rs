@@ -7,8 +7,8 @@
 //! be true. A [`Formula`] is any other SQL expression; a [`BoundFormula`] returns its value for each row. This
 //! module does not know where rows or bounds come from.
 //!
-//! Texts are not trusted: length and nesting are bounded. Recursion over expressions continues in new memory
-//! where little of the stack is left (`#[recursive]`).
+//! Texts are not trusted: length and nesting are bounded. Parsing, binding and evaluation recurse, and continue
+//! in new memory where little of the stack is left (`#[recursive]`).
 
 mod bind;
 mod equalities;
