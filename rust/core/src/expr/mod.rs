@@ -4,11 +4,11 @@
 //! A [`Predicate`] is parsed from SQL text or from tuples, and is untyped. [`Predicate::bind`] resolves its
 //! columns in a schema and coerces types, as Spark does. A [`BoundPredicate`] then returns for each row
 //! whether it is true, false or unknown, and for each file, row group or page whether any of its rows can
-//! be true. A [`Formula`] is any other SQL expression; a [`BoundFormula`] returns its value for each row. This
-//! module does not know where rows or bounds come from.
+//! be true. A [`Formula`] is any other SQL expression; a [`BoundFormula`] returns its value for each row.
+//! This module does not know where rows or bounds come from.
 //!
-//! Texts are not trusted: length and nesting are bounded. Parsing, binding and evaluation recurse, and continue
-//! in new memory where little of the stack is left (`#[recursive]`).
+//! Texts are not trusted: length and nesting are bounded. Parsing, binding and evaluation recurse, and
+//! continue in new memory where little of the stack is left (`#[recursive]`).
 
 mod bind;
 mod equalities;
