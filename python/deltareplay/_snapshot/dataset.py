@@ -146,4 +146,6 @@ def _in_memory(dataset: Any) -> Any:
 
 
 def _refused(missing: str) -> UnsupportedFeatureError:
-    return UnsupportedFeatureError(f"a dataset of live rows has no {missing}", code="dataset.method")
+    return UnsupportedFeatureError(
+        f"a dataset of live rows has no {missing}", code="dataset.method"
+    )
