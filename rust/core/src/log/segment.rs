@@ -43,7 +43,7 @@ pub struct LogSegment {
     pub checkpoint: Option<CheckpointInstance>,
     /// Commits and compacted files after the checkpoint, oldest first, without a gap.
     pub tail: Vec<TailFile>,
-    /// The commits after the checkpoint, oldest first, including those that compacted files replace in `tail`.
+    /// The commits after the checkpoint, oldest first, also those that compacted files replace in `tail`.
     pub commits: Vec<VersionedFile>,
     /// The commit of the version itself; `None` if only a checkpoint of it is left.
     pub last_commit: Option<FileMeta>,
