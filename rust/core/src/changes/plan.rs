@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::net::Net;
 use super::net::compare::MAX_ROWS;
 use super::net::endpoints;
-use super::net::endpoints::RangeBounds;
+use super::net::endpoints::EndpointFiles;
 use super::net::identify::{RowIdentity, Share};
 use super::range::commits::{Commit, Commits, Stamp};
 use super::range::derive::{
@@ -242,14 +242,14 @@ impl NetPlan {
         Self::of(&commits, &changes.source.keys, has_key, kind)
     }
 
-    /// Returns the endpoints of the range if rows have ids and the endpoints suffice; otherwise the reason.
-    pub(super) fn range_bounds(&self, keys: &Keys) -> Result<RangeBounds, &'static str> {
+    /// Returns the files at the endpoints of the range if these suffice; otherwise the reason.
+    pub(super) fn endpoint_files(&self, keys: &Keys) -> Result<EndpointFiles, &'static str> {
         let moves = match &self.moves {
             Some(moves) => moves,
             None if endpoints::suffice(self.kind) => return Err(endpoints::NO_IDS),
             None => return Err(endpoints::SHORT_LIVED_ROWS),
         };
-        RangeBounds::of(&self.commits, moves, keys)
+        EndpointFiles::of(&self.commits, moves, keys)
     }
 
     /// Returns all pieces that may be read.

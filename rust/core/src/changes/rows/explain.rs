@@ -47,8 +47,8 @@ impl Changes {
         }
         let plan = NetPlan::new(self)?;
         let reason = match plan.way {
-            MatchBy::RowTracking => match plan.range_bounds(&self.source.keys) {
-                Ok(bounds) if bounds.restores_rows(&self.source)? => endpoints::RESTORED_ROWS,
+            MatchBy::RowTracking => match plan.endpoint_files(&self.source.keys) {
+                Ok(files) if files.restores_rows(&self.source)? => endpoints::RESTORED_ROWS,
                 Ok(_) => {
                     "rows have ids in every commit of the range, and its two ends determine the result"
                 }

@@ -152,8 +152,8 @@ impl ChangeRows {
     fn net(&self, plan: &NetPlan, share: Share) -> Result<Compared> {
         let identity = self.identity_options.by(plan.way);
         let rows = self.reader(&identity, share);
-        if let Ok(bounds) = plan.range_bounds(&self.source.keys)
-            && let Some(outcome) = endpoints::net(rows, plan.kind, &bounds)?
+        if let Ok(files) = plan.endpoint_files(&self.source.keys)
+            && let Some(outcome) = endpoints::net(rows, plan.kind, &files)?
         {
             return Ok(outcome);
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::deletions::removals;
 use super::matcher::RowMatcher;
 use super::values::label_changed;
-use super::{Presence, RangeBounds, needs_before};
+use super::{EndpointFiles, Presence, needs_before};
 use crate::changes::net::Net;
 use crate::changes::net::compare::{Compared, LabelledPieces};
 use crate::changes::net::identify::{Share, ShareReader};
@@ -17,13 +17,13 @@ use crate::error::Result;
 pub(in crate::changes) fn net(
     rows: ShareReader<'_>,
     kind: Net,
-    bounds: &RangeBounds,
+    files: &EndpointFiles,
 ) -> Result<Option<Compared>> {
-    if bounds.restores_rows(rows.source)? {
+    if files.restores_rows(rows.source)? {
         return Ok(None);
     }
     let max_rows = rows.max_rows();
-    let (presences, pieces): (Vec<Presence>, Vec<Piece>) = bounds
+    let (presences, pieces): (Vec<Presence>, Vec<Piece>) = files
         .pieces
         .iter()
         .filter(|(presence, _)| matches!(presence, Presence::After) || needs_before(kind))
@@ -41,7 +41,7 @@ pub(in crate::changes) fn net(
         return Ok(None);
     }
     let mut matcher = RowMatcher {
-        bounds,
+        files,
         kind,
         pieces: &pieces,
         labels: LabelledPieces::new(pieces.clone()),
@@ -58,7 +58,7 @@ pub(in crate::changes) fn net(
         }
     }
     let removed = std::mem::take(&mut matcher.removed);
-    let Some(within) = removals_within(rows, &bounds.removed_within, &removed)? else {
+    let Some(within) = removals_within(rows, &files.removed_within, &removed)? else {
         return Ok(Some(Compared::TooMany));
     };
     let Some(removed) = removals(rows.source, &presences, &pieces, removed, max_rows)? else {
@@ -149,7 +149,7 @@ fn finish(rows: ShareReader<'_>, mut matcher: RowMatcher<'_>) -> Result<Option<C
     if counts.fold(0, usize::saturating_add) > rows.max_rows() {
         return Ok(Some(Compared::TooMany));
     }
-    let stamps = Arc::new(matcher.bounds.stamps.clone());
+    let stamps = Arc::new(matcher.files.stamps.clone());
     label_changed(
         rows,
         matcher.pieces,

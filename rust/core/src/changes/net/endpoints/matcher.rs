@@ -1,7 +1,7 @@
 //! Matches the rows before a range with those after it by their ids, and labels them with their changes.
 
 use super::deletions::Removal;
-use super::{RangeBounds, needs_before};
+use super::{EndpointFiles, needs_before};
 use crate::changes::net::Net;
 use crate::changes::net::compare::LabelledPieces;
 use crate::changes::net::runs::{Joined, Run, join};
@@ -24,7 +24,7 @@ pub(super) struct Pair {
 
 /// Matches the rows of both sides, and collects their changes.
 pub(super) struct RowMatcher<'a> {
-    pub bounds: &'a RangeBounds,
+    pub files: &'a EndpointFiles,
     pub kind: Net,
     pub pieces: &'a [Piece],
     pub labels: LabelledPieces,
@@ -48,7 +48,7 @@ impl RowMatcher<'_> {
     }
 
     fn only_after(&mut self, run: Run) -> Option<()> {
-        let first_new_id = self.bounds.first_new_id;
+        let first_new_id = self.files.first_new_id;
         if run.id < first_new_id && first_new_id < run.end() {
             self.only_after(run.cut(run.id, first_new_id))?;
             return self.only_after(run.cut(first_new_id, run.end()));
@@ -76,7 +76,7 @@ impl RowMatcher<'_> {
     }
 
     fn both(&mut self, before: Run, after: Run) -> Option<()> {
-        if before.end() > self.bounds.first_new_id {
+        if before.end() > self.files.first_new_id {
             return None; // a row before has the id of a new row
         }
         let Some(stamp) = self.stamp(&after)? else {
@@ -86,7 +86,7 @@ impl RowMatcher<'_> {
             self.label(after, ChangeType::UpdatePostimage, stamp);
             return Some(());
         }
-        let stamps = &self.bounds.stamps;
+        let stamps = &self.files.stamps;
         let index = stamps.partition_point(|other| other.version < stamp.version);
         self.pairs.push(Pair {
             rows: [before.row, after.row],
@@ -101,11 +101,11 @@ impl RowMatcher<'_> {
     /// commit version cannot be right.
     fn stamp(&self, run: &Run) -> Option<Option<Stamp>> {
         let version = u64::try_from(run.version).ok()?;
-        if version < self.bounds.first {
+        if version < self.files.first {
             return Some(None);
         }
         let added = self.pieces.get(run.piece as usize)?.version()?;
-        let stamp = self.bounds.stamp(run.version)?;
+        let stamp = self.files.stamp(run.version)?;
         (stamp.version <= added).then_some(Some(stamp))
     }
 
@@ -139,7 +139,7 @@ impl RowMatcher<'_> {
     }
 
     fn label_deleted(&mut self, run: Run, version: u64) -> Option<()> {
-        let stamp = self.bounds.stamp(i64::try_from(version).ok()?)?;
+        let stamp = self.files.stamp(i64::try_from(version).ok()?)?;
         if run.rows > 0 {
             self.label(run, ChangeType::Delete, stamp);
         }

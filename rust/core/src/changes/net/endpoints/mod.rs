@@ -13,7 +13,7 @@
 //!   these rows.
 //!
 //! This requires that every commit assigns its own version to the rows that it writes, and restores none.
-//! [`RangeBounds::of`] and [`net`] check that; if it is not the case (a RESTORE, a file that is added
+//! [`EndpointFiles::of`] and [`net`] check that; if it is not the case (a RESTORE, a file that is added
 //! again, duplicate ids), `of` returns the reason or `net` returns `None`, and [`crate::changes::net`]
 //! follows the rows through all commits.
 //!
@@ -71,8 +71,8 @@ const NO_FILES: &str =
 /// The maximum number of pairs of deletion vectors held at once.
 const MAX_VECTOR_PAIRS: usize = 256;
 
-/// The files of the first and the last version of a range.
-pub(in crate::changes) struct RangeBounds {
+/// The files whose rows differ before and after a range, and the commits that changed rows.
+pub(in crate::changes) struct EndpointFiles {
     /// Files that existed before and lost rows, and files that were added and still exist, each once, in
     /// the order of the commits that first removed rows of them or added them.
     pieces: Vec<(Presence, Piece)>,
@@ -117,7 +117,7 @@ pub(in crate::changes) fn suffice(kind: Net) -> bool {
     kind != Net::AppendOnly { deleted: true }
 }
 
-impl RangeBounds {
+impl EndpointFiles {
     /// Determines the files from the changes of each commit to rows, and from the rows that it moved, both
     /// oldest first; returns the reason if the endpoints do not suffice.
     pub(in crate::changes) fn of(
