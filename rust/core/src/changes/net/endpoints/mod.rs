@@ -1,13 +1,14 @@
-//! Net changes from the first and the last version of a range, if row tracking identifies rows in all of
-//! its commits.
+//! Net changes from the states of the table before and after a range, if row tracking identifies the rows in
+//! all of its commits.
 //!
 //! A row keeps its id, and the row commit version is the version that last changed its values. So the net
 //! changes follow from the states before and after the range:
 //!
 //! - Files that are the same in both states, with the same deletion vector, are skipped.
-//! - *Before* are the rows removed from files that existed before the range, *after* the rows of files that
-//!   were added and still exist. A row that is only before was removed; a row that is only after is new; a
-//!   row that is both was changed if its row commit version is in the range, and moved otherwise.
+//! - The rows *before* are those removed from files that existed before the range; the rows *after* are those
+//!   of files that were added and still exist. A row that exists only before was deleted; one that exists
+//!   only after was inserted; one that exists on both sides was updated if its row commit version is in the
+//!   range, and moved otherwise.
 //! - The last change of a row is its row commit version; for a removed row, it is the commit that removed
 //!   it from the last of its files. Files that were added and removed within the range are only read for
 //!   these rows.
@@ -74,11 +75,12 @@ const MAX_VECTOR_PAIRS: usize = 256;
 /// The files whose rows differ before and after a range, and the commits that changed rows.
 pub(in crate::changes) struct EndpointFiles {
     /// Files that existed before and lost rows, and files that were added and still exist, each once, in
-    /// the order of the commits that first removed rows of them or added them.
+    /// the order of the commits that first removed rows from them or added them.
     pieces: Vec<(Presence, Piece)>,
     /// Rows removed from files added in the range, oldest first.
     removed_within: Vec<Piece>,
-    /// Rows that are in the earlier deletion vector of a file, but not in the later one: there must be none.
+    /// Files whose deletion vector was replaced: the rows that are only in the earlier vector were restored;
+    /// there must be none.
     restored: Vec<Piece>,
     /// The commits that changed rows, oldest first.
     stamps: Vec<Stamp>,
@@ -118,8 +120,8 @@ pub(in crate::changes) fn suffice(kind: Net) -> bool {
 }
 
 impl EndpointFiles {
-    /// Determines the files from the changes of each commit to rows, and from the rows that it moved, both
-    /// oldest first; returns the reason if the endpoints do not suffice.
+    /// Determines the files from the rows that each commit changed and those that it moved, both oldest
+    /// first; returns the reason if the endpoints do not suffice.
     pub(in crate::changes) fn of(
         commits: &[(Stamp, CommitRows)],
         moves: &[(Stamp, CommitRows)],
