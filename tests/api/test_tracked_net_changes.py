@@ -11,7 +11,7 @@ from support.tracked import change_rows, create, file
 
 import deltareplay as dr
 
-ENOUGH = "its two ends determine the result"
+ENOUGH = "the two ends of the range determine the result"
 FOLLOWED = "are followed through every commit: "
 
 
@@ -116,17 +116,17 @@ CASES: dict[str, tuple[Callable[[logs.LogBuilder], None], int, str, list[tuple[s
         "rows of a file were restored",
         [("b", "delete", 2)],
     ),
-    "ids are not kept": (ids_not_kept, 2, "does not record their ids", [("b", "delete", 3)]),
+    "ids are not kept": (ids_not_kept, 2, "without keeping their ids", [("b", "delete", 3)]),
     "rows are removed but not added": (
         removed_without_a_target,
         3,
-        "added them to none",
+        "and added no file",
         [("c", "delete", 4)],
     ),
     "another vector": (
         another_vector,
         2,
-        "a different deletion vector",
+        "a deletion vector other than its latest",
         [("a", "delete", 2), ("c", "delete", 3)],
     ),
     "ids before others": (

@@ -339,10 +339,7 @@ fn best_common_way(
         by_vectors &= !changes.rewrites();
     }
     Ok(if tracked {
-        (
-            MatchBy::RowTracking,
-            "rows have ids in every commit of the range",
-        )
+        (MatchBy::RowTracking, "all changed rows have ids")
     } else if has_key {
         (MatchBy::Key, "rows are identified by the key columns")
     } else if by_vectors {

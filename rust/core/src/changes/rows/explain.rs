@@ -50,7 +50,7 @@ impl Changes {
             MatchBy::RowTracking => match plan.endpoint_files(&self.source.keys) {
                 Ok(files) if files.restores_rows(&self.source)? => endpoints::RESTORED_ROWS,
                 Ok(_) => {
-                    "rows have ids in every commit of the range, and its two ends determine the result"
+                    "all changed rows have ids, and the two ends of the range determine the result"
                 }
                 Err(reason) => reason,
             },

@@ -44,7 +44,7 @@ pub(in crate::changes) use join::net;
 macro_rules! followed_because {
     ($reason:literal) => {
         concat!(
-            "rows have ids in every commit of the range, but are followed through every commit: ",
+            "all changed rows have ids, but are followed through every commit: ",
             $reason
         )
     };
@@ -53,18 +53,16 @@ macro_rules! followed_because {
 pub(in crate::changes) const SHORT_LIVED_ROWS: &str =
     followed_because!("rows that were inserted and deleted within the range exist at neither end");
 pub(in crate::changes) const NO_IDS: &str =
-    followed_because!("a commit moved rows and does not record their ids");
+    followed_because!("a commit moved rows without keeping their ids");
 pub(in crate::changes) const RESTORED_ROWS: &str =
     followed_because!("deleted rows of a file were restored");
 const REPEATED_FILE: &str = followed_because!("a file was added or removed more than once");
 const FILE_ADDED_AGAIN: &str =
     followed_because!("a commit added a file of an earlier commit again, as RESTORE does");
-const MOVED_NOWHERE: &str = followed_because!(
-    "a commit that changed no rows removed some from a file and added them to none"
-);
-const OTHER_VECTOR: &str = followed_because!(
-    "a file was removed with a different deletion vector than the log gave it last"
-);
+const MOVED_NOWHERE: &str =
+    followed_because!("a commit that only moved rows removed some from a file and added no file");
+const OTHER_VECTOR: &str =
+    followed_because!("a file was removed with a deletion vector other than its latest");
 const ORDER: &str = followed_because!("ids of new rows are not larger than those of existing rows");
 const NO_FILES: &str =
     followed_because!("the files of a commit do not show which rows were removed and added");
