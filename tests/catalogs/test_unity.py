@@ -182,7 +182,9 @@ def test_rejects_an_unknown_kind() -> None:
     assert caught.value.code == "catalog.kind"
 
 
-@pytest.mark.parametrize("address", ["ftp://host", "http://", "https://me:word@host", ""])
+@pytest.mark.parametrize(
+    "address", ["ftp://host", "http://", "http://[::1", "https://me:word@host", ""]
+)
 def test_rejects_invalid_addresses(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("UNITY_CATALOG_URI", "DATABRICKS_HOST"):
         monkeypatch.delenv(name, raising=False)

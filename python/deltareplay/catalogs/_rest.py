@@ -67,7 +67,7 @@ def check_address(address: str, advice: str) -> None:
         host, _ = parts.hostname, parts.port
         (host or "").encode("idna")
     except ValueError:  # an invalid port or host
-        host = None
+        parts, host = urlsplit(""), None
     is_bare = host and "@" not in address and not parts.query and not parts.fragment
     is_sendable = address.isprintable() and " " not in address and parts.path.isascii()
     if not (is_bare and is_sendable) or parts.scheme not in ("http", "https"):
