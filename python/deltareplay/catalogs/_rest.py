@@ -121,15 +121,14 @@ class RestClient:
         return self._send_with_retries("GET", path, query, body, lambda _: True)
 
     def post(self, path: str, body: Json) -> Json:
-        """Make a POST request; retry only if the server reports that it did nothing."""
+        """Make a POST request; retry only if the server reports that it is too busy (429, 503)."""
         return self._send_with_retries("POST", path, None, body, _is_unprocessed)
 
     def post_commit(self, path: str, body: Json) -> Json:
-        """Make a POST request that is repeated by the caller, who looks for its effect before.
+        """Make a POST request that commits; retry only if the server received too many (429).
 
-        A server that is too busy (429) did nothing, but a 503 may come from a proxy that lost the
-        response. If a repetition of that were refused, the refusal would not say what the first
-        request did.
+        A 503 may come from a proxy that lost the response to a successful commit. A retry would
+        then be rejected as a conflict with that commit, so the caller must look for it first.
         """
         return self._send_with_retries("POST", path, None, body, _is_too_busy)
 
