@@ -22,11 +22,11 @@ Json = dict[str, Any]
 _MAX_BYTES = 16 << 20
 #: The maximum number of characters of an error's text that a message repeats.
 _MAX_MESSAGE = 2000
-#: The maximum number of attempts of a request that may be repeated, and the first wait in seconds.
+#: The maximum number of attempts of a request, and the minimum wait before the second in seconds.
 _ATTEMPTS = 4
-_FIRST_WAIT = 0.2
+_MIN_WAIT = 0.2
 #: The statuses after which a retry may succeed.
-_BUSY = {429, 502, 503, 504}
+_RETRYABLE = {429, 502, 503, 504}
 
 
 class RestError(Exception):
@@ -122,15 +122,15 @@ class RestClient:
 
     def post(self, path: str, body: Json) -> Json:
         """Make a POST request; retry only if the server reports that it is too busy (429, 503)."""
-        return self._send_with_retries("POST", path, None, body, _is_unprocessed)
+        return self._send_with_retries("POST", path, None, body, _is_busy)
 
     def post_commit(self, path: str, body: Json) -> Json:
-        """Make a POST request that commits; retry only if the server received too many (429).
+        """Make a POST request that commits; retry only after "too many requests" (429).
 
         A 503 may come from a proxy that lost the response to a successful commit. A retry would
         then be rejected as a conflict with that commit, so the caller must look for it first.
         """
-        return self._send_with_retries("POST", path, None, body, _is_too_busy)
+        return self._send_with_retries("POST", path, None, body, _is_too_many_requests)
 
     def _send_with_retries(
         self,
@@ -138,17 +138,17 @@ class RestClient:
         path: str,
         query: Mapping[str, str] | None,
         body: Json | None,
-        may_repeat: Callable[[Exception], bool],
+        may_retry: Callable[[Exception], bool],
     ) -> Json:
         attempt = 1
         while True:
             try:
                 return self._send(method, path, query, body)
-            except _Busy as error:
-                if attempt == _ATTEMPTS or not may_repeat(error.error):
+            except _RetryableError as error:
+                if attempt == _ATTEMPTS or not may_retry(error.error):
                     raise error.error from error.error.__cause__
-                wait = error.retry_after or _FIRST_WAIT * 2**attempt * random.uniform(0.5, 1.0)
-                if wait > max(self._timeout, _FIRST_WAIT * 2**_ATTEMPTS):
+                wait = error.retry_after or _MIN_WAIT * 2**attempt * random.uniform(0.5, 1.0)
+                if wait > max(self._timeout, _MIN_WAIT * 2**_ATTEMPTS):
                     raise error.error from error.error.__cause__  # longer than the caller waits
                 log.warning("%s %s: %s; again in %.1f s", method, path, error.error, wait)
             time.sleep(wait)
@@ -180,22 +180,24 @@ class RestClient:
                 f"the catalog at {self.base} did not respond: {error}", code="catalog.unreachable"
             )
             unreachable.__cause__ = error
-            raise _Busy(unreachable, None) from None
+            raise _RetryableError(unreachable, None) from None
         if refusal is not None:
             raise refusal  # without the response as its context, which may repeat the token
         log.debug("%s %s in %.3f s", method, path, time.monotonic() - began)
         return answer
 
 
-def _is_unprocessed(error: Exception) -> bool:
+def _is_busy(error: Exception) -> bool:
     return isinstance(error, RestError) and error.status in (429, 503)
 
 
-def _is_too_busy(error: Exception) -> bool:
+def _is_too_many_requests(error: Exception) -> bool:
     return isinstance(error, RestError) and error.status == 429
 
 
-class _Busy(Exception):  # noqa: N818  it never leaves this module
+class _RetryableError(Exception):
+    """A failure after which a retry may succeed; it never leaves this module."""
+
     def __init__(self, error: Exception, retry_after: float | None) -> None:
         super().__init__(str(error))
         self.error = error
@@ -239,8 +241,8 @@ def _refusal(error: urllib.error.HTTPError, token: str) -> Exception:
         kind, message = kind.replace(token, "\u2026"), message.replace(token, "\u2026")
     refusal = RestError(error.code, kind[:_MAX_MESSAGE], message[:_MAX_MESSAGE])
     exhausted = kind in ("ResourceExhaustedException", "RESOURCE_EXHAUSTED")
-    if error.code not in _BUSY or exhausted:
+    if error.code not in _RETRYABLE or exhausted:
         return refusal
     after = error.headers.get("Retry-After", "")
     seconds = after if after.isascii() and after.isdigit() and len(after) < 10 else ""
-    return _Busy(refusal, float(seconds) if seconds else None)
+    return _RetryableError(refusal, float(seconds) if seconds else None)
