@@ -10,7 +10,7 @@ _BARE = r"[^.`\s:/]+"
 
 
 def table_parts(name: str, schemes: tuple[str, ...], form: str) -> list[str]:
-    """Split a name into its parts; parts that contain dots are in backticks.
+    """Split a name into its parts; backticks quote those with dots, spaces, colons or slashes.
 
     Args:
         name: The name, with or without a scheme such as ``uc://``.
