@@ -6,7 +6,7 @@
 //! [`map_concurrently`] runs work that mostly waits for the store; [`spawn`] runs a single unit in the
 //! background. There is one pool for each process id. No thread starts at import. A forked child starts its
 //! own pool and never uses the parent's. `DELTAREPLAY_THREADS` sets the number of threads; the default is the
-//! number of available CPUs, at most [`MAX_THREADS`].
+//! number of available CPUs, at most [`MAX_DEFAULT_THREADS`].
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -32,7 +32,7 @@ pub use start::start;
 pub use unordered::{Unordered, unordered};
 
 /// The largest default size of the pool.
-pub const MAX_THREADS: usize = 32;
+pub const MAX_DEFAULT_THREADS: usize = 32;
 
 static POOL: PerProcess<ThreadPool> = PerProcess::new();
 static THREADS: AtomicUsize = AtomicUsize::new(0);
@@ -52,7 +52,9 @@ pub fn threads() -> usize {
 fn requested_threads(requested: Option<&str>) -> usize {
     match requested.and_then(|text| text.trim().parse::<usize>().ok()) {
         Some(count) if count > 0 => count.min(1024),
-        _ => thread::available_parallelism().map_or(1, |count| count.get().min(MAX_THREADS)),
+        _ => {
+            thread::available_parallelism().map_or(1, |count| count.get().min(MAX_DEFAULT_THREADS))
+        }
     }
 }
 

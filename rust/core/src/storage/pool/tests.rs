@@ -5,7 +5,7 @@ fn the_environment_sets_the_number_of_threads() {
     let default = thread::available_parallelism()
         .unwrap()
         .get()
-        .min(MAX_THREADS);
+        .min(MAX_DEFAULT_THREADS);
     for (requested, expected) in [
         (None, default),
         (Some("3"), 3),
