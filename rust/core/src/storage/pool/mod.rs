@@ -62,7 +62,7 @@ fn requested_threads(requested: Option<&str>) -> usize {
 ///
 /// # Errors
 ///
-/// Storage: `storage.threads` if no thread could be started.
+/// Storage: `storage.threads` if not all of its threads could be started.
 pub fn pool() -> Result<&'static ThreadPool> {
     POOL.get_or_try_init(|| {
         ThreadPoolBuilder::new()

@@ -35,7 +35,7 @@ pub fn start(
 pub(super) fn cannot_start(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
     Error::storage(
         "storage.threads",
-        "no thread could be started; raise the process's limit, or set DELTAREPLAY_THREADS=1",
+        "the system refuses a new thread; raise the process's limit, or set DELTAREPLAY_THREADS=1",
     )
     .because(cause)
 }
