@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark.dml.target_rows import REMOVED
+from deltareplay.spark.dml.target_rows import REMOVE_COLUMNS
 from deltareplay.spark.scan import partition_values
 from deltareplay.spark.scan.skipping import negated_partition_filter, skipping_filter
 from deltareplay.spark.schema.fields import columns_of
@@ -33,7 +33,7 @@ def files(spark: SparkSession, snapshot: Snapshot, condition: str | None) -> pa.
     cannot decide it for each file.
     """
     if condition is None:
-        return snapshot.files(REMOVED)
+        return snapshot.files(REMOVE_COLUMNS)
     negation = negated_partition_filter(condition, spark, snapshot)
     selected = skipping_filter(condition, spark, snapshot, None, joined=False)
     if negation is None or selected is None:
@@ -55,7 +55,7 @@ def covered_files(
         condition: The condition.
         negation: A condition that is true for all rows that do not satisfy ``condition``.
     """
-    covered = snapshot.files([*REMOVED, _ROWS], condition)
+    covered = snapshot.files([*REMOVE_COLUMNS, _ROWS], condition)
     others: list[Any] = snapshot.files(["path"], negation)["path"].to_pylist()
     paths: list[Any] = covered["path"].to_pylist()
     return covered, min({*paths} & {*others}, default=None)
@@ -68,7 +68,7 @@ def truncate(statement: DmlStatement) -> None:
         InvalidArgumentError: ``transaction.append_only``.
     """
     statement.refuse_append_only()
-    live = statement.snapshot.files(REMOVED)
+    live = statement.snapshot.files(REMOVE_COLUMNS)
     if live.num_rows == 0:
         return
     transaction = statement.begin("TRUNCATE", {})
@@ -91,7 +91,7 @@ def same_partitions(
         written: The partition values of each written file.
         zone: The time zone of timestamps in the log without a zone.
     """
-    live = snapshot.files([*REMOVED, "partitionValues_parsed"])
+    live = snapshot.files([*REMOVE_COLUMNS, "partitionValues_parsed"])
     if snapshot.partition_columns:
         partitions = [column for column in columns_of(snapshot) if column.is_partition]
         values = pa.table(
@@ -102,7 +102,7 @@ def same_partitions(
         )
         is_replaced = snapshot.native.in_partitions(values, list(written))
         live = live.filter(pa.array(is_replaced, pa.bool_()))
-    return live.select(REMOVED)
+    return live.select(REMOVE_COLUMNS)
 
 
 def metrics(removed: pa.Table | None) -> dict[str, int]:
@@ -135,4 +135,4 @@ def remove(transaction: Transaction, files: pa.Table, filter: Filter | None) -> 
         transaction.read(filter)
     except InvalidArgumentError:  # the filter does not fit the schema that the write changes
         transaction.read()
-    transaction.remove_files(files.select(REMOVED))
+    transaction.remove_files(files.select(REMOVE_COLUMNS))

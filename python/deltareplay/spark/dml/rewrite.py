@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltareplay._protocol.schema import Field
-from deltareplay.spark.dml.target_rows import REMOVED, Candidates, RowSets
+from deltareplay.spark.dml.target_rows import REMOVE_COLUMNS, Candidates, RowSets
 from deltareplay.spark.scan import hidden_columns
 from deltareplay.spark.scan.frame import materialized_columns
 from deltareplay.spark.schema.alignment import evolved
@@ -134,7 +134,7 @@ class Rewrite:
         if self._removed:
             files = self._candidates.with_numbers(self._removed)
             self._transaction.read_files(_strings(files["path"]))
-            self._transaction.remove_files(files.select(REMOVED))
+            self._transaction.remove_files(files.select(REMOVE_COLUMNS))
             self.metrics["removed_files"] = files.num_rows
             self.metrics["removed_bytes"] = pc.sum(files["size"]).as_py()
             num_removed = files.num_rows - files["deletionVector"].null_count

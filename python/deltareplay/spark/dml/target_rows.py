@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from deltareplay._snapshot.snapshot import Snapshot
     from deltareplay._transaction.transaction import Transaction
 
-#: The columns of a file that its ``remove`` action has.
-REMOVED = [
+#: The columns of a file that its ``remove`` action needs.
+REMOVE_COLUMNS = [
     "path",
     "partitionValues",
     "size",
@@ -42,7 +42,7 @@ REMOVED = [
     "defaultRowCommitVersion",
 ]
 
-_COLUMNS = [*REMOVED, "modificationTime", "stats", "numRecords", "partitionValues_parsed"]
+_COLUMNS = [*REMOVE_COLUMNS, "modificationTime", "stats", "numRecords", "partitionValues_parsed"]
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from deltareplay.exceptions import (
     InvalidArgumentError,
 )
 from deltareplay.spark.dml import overwrite as overwrites
-from deltareplay.spark.dml.target_rows import REMOVED
+from deltareplay.spark.dml.target_rows import REMOVE_COLUMNS
 from deltareplay.spark.executors.worker import stream_of
 from deltareplay.spark.format.options import Use, WriteOptions, parse
 from deltareplay.spark.schema.fields import fields_of
@@ -254,7 +254,7 @@ class Sink:
             return live
         condition = self.options.replace_where
         if condition is None:
-            live = snapshot.files(REMOVED)
+            live = snapshot.files(REMOVE_COLUMNS)
         else:
             negation = f"({condition}\n) IS NOT TRUE"
             live, path = overwrites.covered_files(snapshot, condition, negation)
