@@ -86,7 +86,7 @@ def aligned_rows(
 
 
 def _cast(rows: DataFrame, values: Sequence[Column], names: Sequence[str]) -> DataFrame:
-    """Return the values, whose types Spark checks now.
+    """Select the values; Spark checks their casts now, not when the rows are written.
 
     Args:
         rows: The rows; the names of their columns are ``_`` and their positions.
@@ -105,8 +105,8 @@ def _cast(rows: DataFrame, values: Sequence[Column], names: Sequence[str]) -> Da
         columns = {f"_{index}": name for index, name in enumerate(names)}
         reason = re.sub(r"(?<![\w.`])_\d+\b", lambda at: columns.get(at[0], at[0]), str(error))
         raise InvalidArgumentError(
-            "a column of the rows has another type than that of the table, and no cast leads from "
-            f"one to the other: {reason.split(';')[0].strip()}",
+            "Spark cannot cast a column of the rows to the type of the table's column: "
+            f"{reason.split(';')[0].strip()}",
             code="write.columns",
         ) from error
     return cast
