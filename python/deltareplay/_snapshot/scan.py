@@ -106,13 +106,13 @@ class Scan(Frames, LazyFrames, NotebookCard):
         """Stream the rows, with bounded memory.
 
         Files and row groups are decoded in parallel; the ``look_ahead`` of ``Snapshot.scan`` limits
-        the decoded rows that wait for the caller.
+        the decoded rows that wait for the caller. The errors below may also be raised while the
+        batches are read.
 
         Raises:
-            InvalidArgumentError: The filter has no value for a row (``formula.value``); like all of
-                these, also raised while reading.
-            UnsupportedFeatureError: A file is encrypted (``data.encrypted``), or has old timestamps
-                of an unknown time zone (``data.calendar``).
+            InvalidArgumentError: The filter cannot be evaluated for a row (``formula.value``).
+            UnsupportedFeatureError: A file is encrypted (``data.encrypted``), or has timestamps
+                before 1900 from a Spark session whose time zone is unknown (``data.calendar``).
             CorruptTableError: A data file or a deletion vector is missing (``data.missing``,
                 ``dv.missing``) or damaged.
             StorageError: The storage failed.
