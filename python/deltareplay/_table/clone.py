@@ -47,7 +47,7 @@ class Cloning(TableLocation):
         files.
 
         The clone has a history, an id and row ids of its own. Clustering columns are cloned; other
-        domain metadata and the progress of applications are not.
+        domain metadata and the progress of applications (``txn``) are not.
 
         Args:
             target: The location of the clone, as for ``Table``. Neither table may be inside the
