@@ -389,7 +389,7 @@ impl ManagedLog {
     }
 
     /// Returns the bytes of a commit that was created here, or that the catalog stores; queries the catalog if it
-    /// has not responded yet. If that fails, the commit may still be published.
+    /// has not responded yet. Returns `None` if the query fails: a published copy may still be found.
     fn inline(&self, path: &str) -> Option<Bytes> {
         let version = path::staged_version(path)?;
         let state = if path == path::staged_path(version, INLINE) {
