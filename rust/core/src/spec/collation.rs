@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::spec::json::clipped;
 use crate::spec::schema::StructField;
 
-/// The key in a column's metadata: the paths of strings in it, with the collation of each.
+/// The key in a column's metadata; its value maps the paths of strings in the column to their collations.
 pub(crate) const COLLATIONS: &str = "__COLLATIONS";
 
 impl StructField {
