@@ -41,7 +41,7 @@ public class Union extends org.apache.spark.sql.catalyst.plans.logical.Union
     private static Object metadataOf(LogicalPlan plan) {
         for (Iterator columns = plan.metadataOutput().iterator(); columns.hasNext();) {
             Attribute column = (Attribute) columns.next();
-            // Spark renames the column if the table has one of that name; the key has the name before
+            // Spark renames the column if the table has one of that name; the key has the original
             if (column.metadata().contains("__metadata_col")
                     && column.metadata().getString("__metadata_col").equals("_metadata")) {
                 return column;
