@@ -1,4 +1,4 @@
-"""Overwrites that replace single rows: ``replaceWhere``, ``replaceUsing`` and ``replaceOn``."""
+"""Overwrites of rows by a condition: ``replaceWhere``, ``replaceUsing`` and ``replaceOn``."""
 
 from __future__ import annotations
 
