@@ -27,7 +27,7 @@ const KEPT_FEATURES: [&str; 2] = ["delta.enableDeletionVectors", "delta.enableRo
 /// # Errors
 ///
 /// As [`new_metadata`](super::new_metadata), and as [`StructType::parse`] for the old schema.
-pub fn replaced_metadata(
+pub fn replacement_metadata(
     old: &Metadata,
     schema: &StructType,
     partition_columns: Vec<String>,

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::definition::new_metadata;
-use crate::definition::replace::replaced_metadata;
+use crate::definition::replace::replacement_metadata;
 use crate::error::{Error, ErrorKind, Result};
 use crate::spec::Metadata;
 use crate::spec::schema::StructType;
@@ -36,13 +36,13 @@ impl TableDefinition {
     ///
     /// # Errors
     ///
-    /// As [`new_metadata`] and [`replaced_metadata`].
+    /// As [`new_metadata`] and [`replacement_metadata`].
     pub fn metadata(self, old: Option<&Metadata>) -> Result<Metadata> {
         let (schema, properties) = (&self.schema, &self.properties);
         let partition_columns = self.partition_columns;
         let metadata = match old {
             None => new_metadata(schema, partition_columns, properties, now())?,
-            Some(old) => replaced_metadata(old, schema, partition_columns, properties, now())?,
+            Some(old) => replacement_metadata(old, schema, partition_columns, properties, now())?,
         };
         Ok(Metadata {
             name: self.name,

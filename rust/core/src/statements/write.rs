@@ -16,7 +16,7 @@ use crate::spec::schema::StructType;
 use crate::table::{RowSource, RowsOptions, RowsWritten, SchemaMode, Table};
 use crate::transaction::{Transaction, check_metadata, json_text, metric_strings};
 use crate::write::{
-    InputConverter, Widening, WriteOptions, WrittenFiles, merged, replaced_schema, widenings,
+    InputConverter, Widening, WriteOptions, WrittenFiles, merged, replacement_schema, widenings,
     with_high_water_marks,
 };
 
@@ -69,7 +69,7 @@ pub(super) fn set_schema(
         }
         (SchemaMode::Overwrite, partition_columns) => {
             let old_schema = StructType::parse(&old.schema_string)?;
-            let schema = replaced_schema(&old_schema, &rows.schema())?;
+            let schema = replacement_schema(&old_schema, &rows.schema())?;
             let names = partition_columns.as_ref();
             let names = names.unwrap_or(&old.partition_columns).clone();
             let new = overwritten_metadata(old, &schema, names)?;

@@ -82,7 +82,7 @@ impl Widenings {
 /// # Errors
 ///
 /// As [`StructType::from_arrow`].
-pub fn replaced_schema(table: &StructType, source: &Schema) -> Result<StructType> {
+pub fn replacement_schema(table: &StructType, source: &Schema) -> Result<StructType> {
     let source = StructType::from_arrow(source)?;
     let plain = |field: &StructField| field.data_type.arrow_type();
     let fields = source.fields().iter().map(|field| {

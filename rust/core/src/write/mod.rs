@@ -37,7 +37,7 @@ pub(crate) use derive::GENERATED;
 pub use derive::{
     CURRENT_DEFAULT, check_default, is_identity, keep_high_water_marks, with_high_water_marks,
 };
-pub use evolve::{Widening, merged, replaced_schema, widenings};
+pub use evolve::{Widening, merged, replacement_schema, widenings};
 pub use footer::FooterStatistics;
 pub use footer_schema::footer_schema;
 pub use input_converter::InputConverter;
