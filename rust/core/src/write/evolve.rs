@@ -95,9 +95,9 @@ pub fn replacement_schema(table: &StructType, source: &Schema) -> Result<StructT
     StructType::new(fields.collect())
 }
 
-/// Returns the schema extended by the columns and nested fields that only another schema has; these are
-/// nullable, and lose expressions, which existing rows would not satisfy. A `void` column takes the type that
-/// the other schema has.
+/// Returns the schema extended by the columns and nested fields that only another schema has. These are
+/// nullable, without generation expressions, invariants and defaults, since they are null in existing rows.
+/// A `void` column takes the type that the other schema has.
 ///
 /// # Errors
 ///
