@@ -255,7 +255,7 @@ impl ActionDecoder {
         false
     }
 
-    /// Decodes a line, which may end before the line feed: Spark also ends lines at a carriage return.
+    /// Decodes the actions of a line: usually one, but Spark also ends lines at a carriage return alone.
     fn decode_line(&mut self, line: &str) -> std::result::Result<(), Problem> {
         let mut cursor = Cursor::new(line);
         loop {
