@@ -504,6 +504,16 @@ def test_lines_may_end_in_any_way(log: logs.LogBuilder, start: bytes, end: bytes
     assert operations == ["WRITE", "WRITE", "CREATE TABLE"]
 
 
+def test_an_action_after_one_that_is_skipped_and_a_carriage_return(log: logs.LogBuilder) -> None:
+    log.create(SCHEMA)
+    log.commit(logs.add("a"), logs.commit_info(), logs.add("b"))
+    content = logs.json_lines(log.commits[1]).replace(b"\n", b"\r", 1)
+    logs.write_file(log.table, logs.commit_name(1), content)
+
+    assert paths(opened(log)) == ["a", "b"]
+    assert dr.Table(log.uri).history()["operation"].to_pylist() == ["WRITE", "CREATE TABLE"]
+
+
 def test_text_after_an_action_is_an_error(log: logs.LogBuilder) -> None:
     log.create(SCHEMA)
     log.commit()

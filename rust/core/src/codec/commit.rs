@@ -233,7 +233,8 @@ impl ActionDecoder {
         Ok(())
     }
 
-    /// Skips a whole line if its first bytes name an action that is not selected; returns `true` if it did.
+    /// Skips a whole line if its first bytes name an action that is not selected and no other can follow;
+    /// returns `true` if it did.
     fn skips(&mut self, line: &str) -> bool {
         let Some(rest) = line.strip_prefix("{\"") else {
             return false;
@@ -248,7 +249,9 @@ impl ActionDecoder {
             || skipped("add", self.adds.is_none())
             || skipped("remove", self.removes.is_none())
             || skipped("cdc", self.cdcs.is_none());
-        if pass && line.trim_ascii_end().ends_with("}}") {
+        let line = line.trim_ascii_end();
+        // after a carriage return, another action may follow
+        if pass && line.ends_with("}}") && memchr::memchr(b'\r', line.as_bytes()).is_none() {
             self.out.num_positions += 1;
             return true;
         }
