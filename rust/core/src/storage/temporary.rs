@@ -12,8 +12,9 @@ use super::failures::failed;
 use super::platform;
 use crate::error::Result;
 
-/// A nameless file in the system's temporary directory (`TMPDIR`), unlike those of a
-/// [`Scratch`](super::Scratch). It is deleted with its owner or its bytes, even if the process is killed.
+/// A file in the system's temporary directory (`TMPDIR`) that no other process can open. It is deleted when
+/// this value, or the last of its mapped bytes, is dropped; unlike the files of a [`Scratch`](super::Scratch),
+/// also if the process is killed.
 #[derive(Debug)]
 pub struct TemporaryFile {
     file: File,
