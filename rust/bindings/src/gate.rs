@@ -52,8 +52,8 @@ pub(crate) fn detached<T: Send>(
     }
 }
 
-/// Keeps an exception, which [`detached`] then raises whatever the core returns; drops it on the core's own
-/// threads, where the error `interrupted` remains.
+/// Keeps an exception, which [`detached`] then raises whatever the core returns. On the core's own threads it
+/// is dropped, and [`detached`] raises `KeyboardInterrupt` for the error `interrupted` that the caller returns.
 pub(crate) fn keep(raised: PyErr) {
     if INSIDE.get() {
         RAISED.set(Some(raised));
