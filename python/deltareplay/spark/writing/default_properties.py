@@ -23,10 +23,11 @@ _PROTOCOL_PROPERTIES = (
 def with_defaults(settings: Mapping[str, str], explicit: Mapping[str, str]) -> dict[str, str]:
     """Return the properties of a new table: its own, and the session's defaults for the others.
 
-    As in delta-spark, settings that are not properties are ignored.
+    As in delta-spark, settings that name no known property are ignored.
 
     Args:
-        settings: The session's settings, by their full names.
+        settings: The session's settings of default properties, by their full names: the prefix
+            ``spark.databricks.delta.properties.defaults.``, then a property without ``delta.``.
         explicit: The properties in the definition of the table.
 
     Raises:
