@@ -61,7 +61,7 @@ def arrow_stream(data: Rows, table_schema: Callable[[], pa.Schema]) -> ArrowStre
 
 
 def _without_columns(num_rows: int) -> pa.Table:
-    """Return rows without values, whose columns all have their defaults."""
+    """Return rows without columns; the core adds all columns of the table."""
     return pa.table({"none": pa.nulls(num_rows)}).select([])
 
 
