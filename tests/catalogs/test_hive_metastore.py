@@ -66,6 +66,7 @@ def test_the_catalog_of_the_name_must_match() -> None:
     ("fields", "code", "kind"),
     [
         ({2: {1: "no such"}}, "catalog.no_table", dr.TableNotFoundError),
+        ({2: {}}, "catalog.no_table", dr.TableNotFoundError),
         ({1: {1: "the database is down"}}, "catalog.unreachable", dr.StorageError),
         ({}, "catalog.response", dr.StorageError),
         ({0: {}}, "catalog.response", dr.StorageError),

@@ -126,9 +126,13 @@ def _table(client: ThriftClient, parts: list[str]) -> dict[int, Any]:
         answer = client.ask("get_table", {1: schema, 2: table})  # before Hive 2.3
         success = field_of(answer, 0, dict)
     name = ".".join(parts)
-    if 2 in answer or (catalog and success and success.get(17) != catalog[0].lower()):
+    message = None
+    if 2 in answer:
+        message = _message(answer, 2) or "it has no such table"
+    elif catalog and success and success.get(17) != catalog[0].lower():
         # a metastore without catalogs ignores the catalog
-        message = _message(answer, 2) or f"it has no catalog {catalog[0]}"
+        message = f"it has no catalog {catalog[0]}"
+    if message is not None:
         raise TableNotFoundError(
             f"the Hive Metastore reports an error for {name}: {message}. Check the name",
             code="catalog.no_table",
