@@ -114,7 +114,10 @@ class HiveMetastore:
 
 
 def _table(client: ThriftClient, parts: list[str]) -> dict[int, Any]:
-    """Return the metastore's response about a table."""
+    """Return a table, by the numbers of its fields.
+
+    Field 0 of a response is the result, 1 a ``MetaException``, and 2 a ``NoSuchObjectException``.
+    """
     *catalog, schema, table = parts
     arguments = {1: schema, 2: table} | ({4: catalog[0]} if catalog else {})
     try:
@@ -130,7 +133,7 @@ def _table(client: ThriftClient, parts: list[str]) -> dict[int, Any]:
     if 2 in answer:
         message = _message(answer, 2) or "it has no such table"
     elif catalog and success and success.get(17) != catalog[0].lower():
-        # a metastore without catalogs ignores the catalog
+        # field 17 is the table's catalog; a metastore without catalogs ignores that of the request
         message = f"it has no catalog {catalog[0]}"
     if message is not None:
         raise TableNotFoundError(
