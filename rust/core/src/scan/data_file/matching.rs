@@ -33,7 +33,7 @@ impl<'a> ColumnMatcher<'a> {
     ) -> Self {
         Self {
             mode,
-            // Spark's rule for files that were written before the table had ids
+            // as in Delta Kernel, a file without ids is matched by name; Spark refuses it
             by_id: mode == ColumnMappingMode::Id && schema.has_ids,
             parquet,
             roots: &schema.roots,
