@@ -44,11 +44,11 @@ impl<'a> ColumnMatcher<'a> {
         }
     }
 
-    /// Matches a column of the table. Its positions are those in the file, until `project_positions`.
+    /// Matches a column of the table. Positions are those in the file, until `project_positions`.
     pub(super) fn column(&mut self, field: &StructField) -> Result<Origin> {
         let roots = self.roots;
         let index = self.find(field, roots, &self.names)?;
-        self.part(field, roots, index)
+        self.origin(field, roots, index)
     }
 
     /// Matches a column that is not in the table's schema, such as `_change_type`, by its exact name.
@@ -108,7 +108,7 @@ impl<'a> ColumnMatcher<'a> {
         }
     }
 
-    fn part(
+    fn origin(
         &mut self,
         field: &StructField,
         siblings: &[FileNode],
@@ -192,7 +192,7 @@ impl<'a> ColumnMatcher<'a> {
         let mut parts = Vec::with_capacity(logical.fields().len());
         for field in logical.fields() {
             let index = self.find(field, &node.children, &names)?;
-            parts.push(self.part(field, &node.children, index)?);
+            parts.push(self.origin(field, &node.children, index)?);
         }
         if !parts.iter().any(|part| matches!(part, Origin::File { .. })) {
             // only needed to know whether it is null
@@ -291,10 +291,10 @@ fn entries_of(node: &FileNode) -> Option<&[FileNode; 2]> {
     (is_map || key.name == "key" && value.name == "value").then_some(entries)
 }
 
-/// Replaces a part's positions in the file by those in the reader's output, which omits leaves that are not
+/// Replaces the positions in the file by those in the reader's output, which omits leaves that are not
 /// selected.
-pub(super) fn project_positions(part: &mut Origin, siblings: &[FileNode], selected: &[bool]) {
-    let Origin::File { at, shape } = part else {
+pub(super) fn project_positions(origin: &mut Origin, siblings: &[FileNode], selected: &[bool]) {
+    let Origin::File { at, shape } = origin else {
         return;
     };
     let is_read = |node: &FileNode| {
