@@ -124,12 +124,14 @@ fn value(text: &str, data_type: &DataType) -> Option<String> {
     };
     let text = integer.as_deref().unwrap_or(text);
     let array: ArrayRef = Arc::new(StringArray::from(vec![text]));
-    let known = partition_text(&array, data_type).ok()?;
-    let known = known.is_valid(0).then(|| known.value(0).to_owned())?;
+    let serialized = partition_text(&array, data_type).ok()?;
+    let serialized = serialized
+        .is_valid(0)
+        .then(|| serialized.value(0).to_owned())?;
     Some(match data_type {
         // without a zone it is local to the reader's session time zone, and must stay so
         DataType::Primitive(PrimitiveType::Timestamp) => text.to_owned(),
-        _ => known,
+        _ => serialized,
     })
 }
 
