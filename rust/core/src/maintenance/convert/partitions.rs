@@ -21,11 +21,9 @@ use crate::write::{HIVE_NULL, partition_text};
 /// # Errors
 ///
 /// Invalid argument: `convert.partition` if the directories and the schema have different columns, or a value
-/// does not parse as its column's type, or is longer than it.
+/// is null in a NOT NULL column, does not parse as its column's type, or is too long for it.
 pub fn partition_values(path: &str, schema: &StructType) -> Result<StringMap> {
-    let refused = |message: String| {
-        let advice =
-            "pass the partition columns in partition_schema, in the order of the directories";
+    let refused = |message: String, advice: &str| {
         Err(Error::invalid("convert.partition", format!("{message}: {advice}")).at_path(path))
     };
     let parsed = directories(path);
@@ -45,39 +43,46 @@ pub fn partition_values(path: &str, schema: &StructType) -> Result<StringMap> {
             .zip(&expected)
             .all(|(actual, expected)| same_name(actual, expected));
     if !same {
-        return refused(format!(
+        let message = format!(
             "the directories of this file have {}, but the partition schema has {}",
             list(&names),
             list(&expected)
-        ));
+        );
+        let advice =
+            "pass the partition columns in partition_schema, in the order of the directories";
+        return refused(message, advice);
     }
+    let type_advice = "pass a type in partition_schema that fits all values";
     let mut values = StringMap::new();
     for (field, (_, text)) in schema.fields().iter().zip(&parsed) {
         let value = match text {
             None if !field.nullable => {
-                return refused(format!(
+                let message = format!(
                     "the directory of this file has no value for the partition column {}, which is NOT NULL",
                     clipped(&field.name)
-                ));
+                );
+                return refused(message, "make the column nullable in partition_schema");
             }
             None => None,
             Some(text) => match value(text, &field.data_type) {
                 Some(_) if let Some(declared) = exceeded_length(text, field) => {
-                    return refused(format!(
+                    let message = format!(
                         "the value {} of the partition column {} is longer than {}",
                         clipped(text),
                         clipped(&field.name),
                         clipped(declared)
-                    ));
+                    );
+                    return refused(message, type_advice);
                 }
                 Some(value) => Some(value),
                 None => {
-                    return refused(format!(
+                    let message = format!(
                         "the value {} of the partition column {} is not of the type {}",
                         clipped(text),
                         clipped(&field.name),
                         field.data_type.arrow_type()
-                    ));
+                    );
+                    return refused(message, type_advice);
                 }
             },
         };
