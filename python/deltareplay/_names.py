@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-#: Characters beyond ASCII that are invisible, or that reorder text, for a character class of a
+#: Characters from U+007F on that are invisible, or that reorder text, for a character class of a
 #: regular expression; without joiners, which some scripts need.
 INVISIBLE = (
     "\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff\ufffe\uffff"

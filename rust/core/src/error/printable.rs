@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-/// Escapes everything that a terminal would interpret, that would forge another line of a log, or that is
-/// invisible: control characters, line separators, marks that reorder text, and zero-width characters.
+/// Escapes characters that a terminal would interpret, that would forge another line of a log, or that could
+/// disguise text: control characters, line separators, marks that reorder text, and zero-width spaces.
 /// Joiners are kept, since some scripts need them; so is a line break before two spaces, by which messages
 /// quote a line of the caller's own text.
 pub fn printable(text: &str) -> Cow<'_, str> {
