@@ -59,17 +59,17 @@ impl Formula {
     /// Invalid argument: `formula.syntax`, `formula.too_long`.
     pub fn parse(text: &str) -> Result<Self> {
         Self::check_length(text)?;
-        let written = canonical(text);
-        let tokens = Tokens::new(&written);
+        let sql = canonical(text);
+        let tokens = Tokens::new(&sql);
         let root = tokens.and_then(|tokens| tokens.expression(0..usize::MAX));
-        let root = root.map_err(|error| error.into_expression_error(&written))?;
+        let root = root.map_err(|error| error.into_expression_error(&sql))?;
         Ok(Self::new(text, root))
     }
 
     /// Returns the words of the text in lower case, including the names of its columns.
     pub(crate) fn words(&self) -> BTreeSet<String> {
-        let written = canonical(self.text());
-        let tokens = Tokens::new(&written).into_iter();
+        let sql = canonical(self.text());
+        let tokens = Tokens::new(&sql).into_iter();
         tokens.flat_map(|tokens| tokens.words()).collect()
     }
 }

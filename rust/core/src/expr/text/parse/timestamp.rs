@@ -20,8 +20,8 @@ impl Predicate {
     ///
     /// As [`Predicate::parse_sql`].
     pub fn parse_sql_at(text: &str, timestamp: i64) -> Result<Self> {
-        let written = canonical(text);
-        let tokens = Tokens::new(&written).map_err(|error| error.into_filter_error(&written))?;
+        let sql = canonical(text);
+        let tokens = Tokens::new(&sql).map_err(|error| error.into_filter_error(&sql))?;
         Self::parse_sql(&freeze_current_time(&tokens, timestamp))
     }
 }
