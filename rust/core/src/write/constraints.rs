@@ -121,8 +121,8 @@ impl Constraints {
     }
 
     fn add(&mut self, description: String, sql: &str, schema: &StructType) -> Result<()> {
-        let bound = Predicate::parse_rule(sql)
-            .and_then(|rule| rule.bind(schema))
+        let bound = Predicate::parse_constraint(sql)
+            .and_then(|predicate| predicate.bind(schema))
             .map_err(|cause| unsupported_expression(&description, sql).because(cause))?;
         self.conditions.push(Condition {
             code: "rows.constraint",

@@ -41,12 +41,13 @@ impl Predicate {
         condition(text, CurrentTime::Refused).map(|root| Self { root })
     }
 
-    /// Parses a rule of a table as [`Predicate::parse_sql`] does; functions of the current time are allowed.
+    /// Parses a CHECK constraint or an invariant as [`Predicate::parse_sql`] does; functions of the current
+    /// time are allowed.
     ///
     /// # Errors
     ///
     /// As [`Predicate::parse_sql`].
-    pub(crate) fn parse_rule(text: &str) -> Result<Self> {
+    pub(crate) fn parse_constraint(text: &str) -> Result<Self> {
         condition(text, CurrentTime::Allowed).map(|root| Self { root })
     }
 }
