@@ -25,10 +25,10 @@ impl Predicate {
     /// Parses a condition as in a `WHERE` clause.
     ///
     /// Names may be quoted by backticks, and dots lead into structs; strings are written as in Spark.
-    /// Comparisons (`=`, `==`, `<>`, `!=`, `<`, `<=`, `>`, `>=`, `<=>`), `AND`, `OR`, `NOT`, `IS [NOT]
-    /// NULL`, `TRUE`, `FALSE` and `DISTINCT FROM`, `IN`, `BETWEEN`, `LIKE` with `ESCAPE`, `isnull`,
-    /// `isnotnull`, `isnan` and `startswith` of columns and literals skip files by their bounds; literals
-    /// may be typed (`DATE '2026-01-31'`, `X'00ff'`, `1.5D`) or be cast. Arithmetic, functions and casts of
+    /// Comparisons (`=`, `==`, `<>`, `!=`, `<`, `<=`, `>`, `>=`, `<=>`, `IS [NOT] DISTINCT FROM`), `AND`,
+    /// `OR`, `NOT`, `IS [NOT] NULL`, `IS [NOT] TRUE`, `IS [NOT] FALSE`, `IN`, `BETWEEN`, `LIKE` with `ESCAPE`,
+    /// `isnull`, `isnotnull`, `isnan` and `startswith` of columns and literals skip files by their bounds;
+    /// literals may be typed (`DATE '2026-01-31'`, `X'00ff'`, `1.5D`) or be cast. Arithmetic, functions and casts of
     /// columns are formulas: they are evaluated for each row, and skip only files whose rows all have the
     /// same values.
     ///
