@@ -52,11 +52,12 @@ def union(
 ) -> DataFrame:
     """Return the union of two scans, with ``_metadata`` as a hidden column where possible.
 
-    It is possible on classic Spark 4.0 or later, unless Spark is a modified build.
+    It is possible on classic Spark 4.0 or later, unless Spark is a modified build. Otherwise the
+    union has no ``_metadata``.
     """
     left, right = left.select(*columns), right.select(*columns)
     if capabilities.is_classic(spark) and capabilities.version(spark) >= (4, 0):
-        with contextlib.suppress(Exception):  # as in ``by_file_index``; the result lacks the column
+        with contextlib.suppress(Exception):  # each build fails in its own way
             return _union_with_metadata(spark, left, right)
     return left.union(right)
 
