@@ -88,8 +88,9 @@ fn manifests(source: &Source, snapshot: &Snapshot) -> Result<BTreeMap<String, Ve
     for rows in snapshot.file_batches(source, FileColumns::all(), None)? {
         for file in AddFile::of_rows(&rows?)? {
             if file.deletion_vector.is_some() {
-                let message = "this file has a deletion vector, which plain Parquet readers ignore: rewrite such \
-                               files first, with delta.enableDeletionVectors=false";
+                let message = "this file has a deletion vector, which plain Parquet readers ignore: set \
+                               delta.enableDeletionVectors to false, then rewrite such files by REORG TABLE ... \
+                               APPLY (PURGE), or optimize(purge=True)";
                 let error = Error::unsupported("generate.deletion_vectors", message);
                 return Err(error.at_path(file.path));
             }
