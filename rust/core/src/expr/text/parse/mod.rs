@@ -26,11 +26,11 @@ impl Predicate {
     ///
     /// Names may be quoted by backticks, and dots lead into structs; strings are written as in Spark.
     /// Comparisons (`=`, `==`, `<>`, `!=`, `<`, `<=`, `>`, `>=`, `<=>`, `IS [NOT] DISTINCT FROM`), `AND`,
-    /// `OR`, `NOT`, `IS [NOT] NULL`, `IS [NOT] TRUE`, `IS [NOT] FALSE`, `IN`, `BETWEEN`, `LIKE` with `ESCAPE`,
-    /// `isnull`, `isnotnull`, `isnan` and `startswith` of columns and literals skip files by their bounds;
-    /// literals may be typed (`DATE '2026-01-31'`, `X'00ff'`, `1.5D`) or be cast. Arithmetic, functions and casts of
-    /// columns are formulas: they are evaluated for each row, and skip only files whose rows all have the
-    /// same values.
+    /// `OR`, `NOT`, `IS [NOT] NULL`, `IS [NOT] TRUE`, `IS [NOT] FALSE`, `IN`, `BETWEEN`, `LIKE` with
+    /// `ESCAPE`, `isnull`, `isnotnull`, `isnan` and `startswith` of columns and literals skip files by their
+    /// bounds; literals may be typed (`DATE '2026-01-31'`, `X'00ff'`, `1.5D`) or be cast. Arithmetic,
+    /// functions and casts of columns are formulas: they are evaluated for each row, and skip only files
+    /// whose rows all have the same values.
     ///
     /// # Errors
     ///
