@@ -23,14 +23,14 @@ const NAME: &str = "manifest";
 const CHECKSUM: &str = ".manifest.crc";
 
 impl Table {
-    /// Writes the symlink manifests of the newest version and deletes those of partitions that it does not have;
-    /// returns the number of manifests written.
+    /// Writes the symlink manifests of the newest version and deletes those of partitions that it does not
+    /// have; returns the number of manifests written.
     ///
     /// # Errors
     ///
-    /// As [`Table::snapshot`]; Unsupported: `generate.deletion_vectors` if a file has a deletion vector, which
-    /// plain Parquet readers ignore; `generate.column_mapping`; `generate.path` if a path has a line break or
-    /// another control character. Storage errors.
+    /// As [`Table::snapshot`]; Unsupported: `generate.deletion_vectors` if a file has a deletion vector,
+    /// which plain Parquet readers ignore; `generate.column_mapping`; `generate.path` if a path has a line
+    /// break or another control character. Storage errors.
     pub fn generate_symlinks(&self) -> Result<usize> {
         let snapshot = self.snapshot(At::Latest, None)?;
         let source = self.source();
@@ -89,8 +89,8 @@ fn manifests(source: &Source, snapshot: &Snapshot) -> Result<BTreeMap<String, Ve
         for file in AddFile::of_rows(&rows?)? {
             if file.deletion_vector.is_some() {
                 let message = "this file has a deletion vector, which plain Parquet readers ignore: set \
-                               delta.enableDeletionVectors to false, then rewrite such files by REORG TABLE ... \
-                               APPLY (PURGE), or optimize(purge=True)";
+                               delta.enableDeletionVectors to false, then rewrite such files by \
+                               REORG TABLE ... APPLY (PURGE), or optimize(purge=True)";
                 let error = Error::unsupported("generate.deletion_vectors", message);
                 return Err(error.at_path(file.path));
             }
