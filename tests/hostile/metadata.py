@@ -201,7 +201,7 @@ def _no_partition(log: LogBuilder) -> None:
 # -- partition values
 
 WRONG = {
-    "integer": ["one", "1.5", "99999999999", "0x10", "١"],
+    "integer": ["one", "1.x", "99999999999", "0x10", "١"],
     "byte": ["128"],
     "boolean": ["maybe"],
     "date": ["2024-13-01", "2024-02-30", "yesterday", "99999999-01-01"],
