@@ -1,4 +1,4 @@
-"""Files whose rows were all changed, read by Spark itself."""
+"""Files all of whose rows are changes, read by Spark itself."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def frames(
     columns: Sequence[Column],
     root: str | None,
 ) -> list[DataFrame]:
-    """Return the rows of change data files, and those of the other files, as DataFrames.
+    """Return one DataFrame for the data files and one for the change data files, if any.
 
     Args:
         spark: The session; not on Spark Connect.
@@ -39,7 +39,7 @@ def frames(
         columns: The columns, in this order.
         root: As in ``read``.
     """
-    # a change data file has the change of each row, and none of its own
+    # the rows of a change data file have ``_change_type``, so the file as a whole has no type
     change_files = [file for file in files if file[3] is None]
     data_files = [file for file in files if file[3] is not None]
     groups = (data_files, change_files)
