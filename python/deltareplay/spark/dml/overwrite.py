@@ -133,6 +133,6 @@ def remove(transaction: Transaction, files: pa.Table, filter: Filter | None) -> 
     """Remove files; record the rows that satisfy the filter as read, all rows without a filter."""
     try:
         transaction.read(filter)
-    except InvalidArgumentError:  # the filter does not fit the schema that the write changes
+    except InvalidArgumentError:  # the filter may use columns that only this write adds
         transaction.read()
     transaction.remove_files(files.select(REMOVE_COLUMNS))
