@@ -113,7 +113,7 @@ pub(crate) fn partition_text(values: &ArrayRef, data_type: &DataType) -> Result<
 const MAX_VALUES: usize = 200;
 
 /// Some partitions of a table by their values, independent of their spelling in the log: two files are in the
-/// same partition if their values are equal, as SQL compares them.
+/// same partition if Spark's GROUP BY puts their values into one group, so nulls are equal.
 pub struct Partitions {
     /// The names of the partition columns, and their names and types in the log.
     columns: Vec<(String, (String, FieldRef))>,
@@ -197,7 +197,7 @@ impl Partitions {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `rows.partition` for a column that the rows lack, or have with another type.
+    /// Invalid argument: `rows.partition` for a column that the rows lack, or whose type cannot be cast.
     pub fn contain_rows(&self, rows: &RecordBatch) -> Result<Vec<bool>> {
         let column = |(name, (in_log, field)): &(String, (String, FieldRef))| {
             rows.column_by_name(in_log)
@@ -245,8 +245,8 @@ impl Partitions {
         Ok((parsed.columns().to_vec(), strings.len()))
     }
 
-    /// Returns the predicate that is true exactly for the rows of these partitions; `None` if there are none,
-    /// or if it would be too long.
+    /// Returns the predicate that is true exactly for the rows of these partitions. `None` if there are no
+    /// partitions, if the table is not partitioned, or if SQL cannot express the predicate or it is too long.
     pub fn predicate(&self, snapshot: &Snapshot) -> Option<Predicate> {
         if self.columns.is_empty() || self.keys.is_empty() || self.keys.len() > self.values.len() {
             return None;
