@@ -26,7 +26,7 @@ _OLDER = {
 
 
 def best_of(answer: Json, location: str) -> Credentials | None:
-    """Return the credentials for the longest prefix of a location; None if it needs none."""
+    """Return the credentials for the longest prefix of a location; None if there are none."""
     offered: list[dict[str, Any]] = answer.get("storage-credentials") or []
     fitting = [
         credential for credential in offered if _is_below(location, credential.get("prefix") or "")
@@ -53,7 +53,7 @@ def of_older(answer: Json) -> Credentials | None:
 
 def _secret(value: object) -> str:
     if not isinstance(value, str):
-        raise TypeError("a credential is not a string")  # and is not repeated
+        raise TypeError("a credential is not a string")  # the message must not contain it
     return value
 
 
