@@ -266,7 +266,7 @@ impl Protocol {
             let Some(feature) = find_feature(name).filter(|feature| feature.binds_readers()) else {
                 continue;
             };
-            // delta-spark up to 3.1 omits legacy features from readerFeatures at reader version 3, too
+            // delta-spark up to 3.1 omits legacy features from readerFeatures even at reader version 3
             let implied = feature.kind == FeatureKind::LegacyReaderWriter
                 && feature.min_reader_version <= reader;
             if !implied && !readers.contains(&name.to_ascii_lowercase()) {
