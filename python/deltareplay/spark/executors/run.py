@@ -45,7 +45,7 @@ def over(rows: DataFrame, task: Task, schema: Any) -> DataFrame:
     return rows.mapInArrow(task_function(shared, None if classic else pickled), schema)
 
 
-#: The columns of tasks with one result per part: its number, and the result or the error.
+#: The columns of a task that returns results: the number of a part, and its result or its error.
 RESULT = "part long, result string, error binary"
 
 
@@ -129,7 +129,7 @@ def task_function(shared: Any, pickled: bytes | None) -> Task:
     """
     import_error = _IMPORT_ERROR  # the executor cannot look it up in this module
 
-    def read(batches: Batches) -> Iterator[pa.RecordBatch]:
+    def run_task(batches: Batches) -> Iterator[pa.RecordBatch]:
         try:
             from deltareplay.spark.executors.worker import loaded
         except ImportError as cause:
@@ -139,4 +139,4 @@ def task_function(shared: Any, pickled: bytes | None) -> Task:
             ) from cause
         yield from loaded(shared.value if pickled is None else pickled)(batches)
 
-    return read
+    return run_task
