@@ -34,7 +34,7 @@ const PER_DROPPED_ROW: usize = 40;
 pub(crate) enum BatchSize {
     /// This number of rows.
     Rows(usize),
-    /// At most this number of rows, fewer if they would exceed the maximum batch size.
+    /// At most this number of rows, fewer if they would exceed [`MAX_BATCH_BYTES`](super::MAX_BATCH_BYTES).
     Bounded(usize),
 }
 
@@ -273,7 +273,7 @@ fn leaf_ranges(
     let start = column
         .dictionary_page_offset()
         .unwrap_or_else(|| column.data_page_offset());
-    // both were checked against the file's length when it was opened
+    // the chunk was checked to lie inside the file when the footer was read
     let start = u64::try_from(start).unwrap_or_default();
     let end = start + u64::try_from(column.compressed_size()).unwrap_or_default();
     let are_inside = pages.iter().all(|page| {
