@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 
 
 class ReplayTail:
-    """Table, columns and filter of a plan, and the checkpoint's files that newer commits hide.
+    """Table, columns and filter of a plan, and keys of files that newer commits add or remove.
 
-    Each file that a commit after the checkpoint adds or removes is a key of 16 bytes. The tail
-    pickles, with the storage options of its table: send it once to each process that reads pieces.
+    Rows of the checkpoint with one of these keys are outdated, so pieces omit them. A key has 16
+    bytes; with ``keyed`` there are none. The tail pickles, with the storage options of its table:
+    send it once to each process that reads pieces.
 
     >>> import pickle
     >>> tail = table.snapshot().replay_plan(columns=["path"]).tail
