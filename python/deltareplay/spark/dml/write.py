@@ -199,7 +199,7 @@ def write_rows(
         partition_overwrite = "dynamic" if is_dynamic and columns else "static"
         if partition_overwrite == "dynamic" and schema_mode == "overwrite":
             raise InvalidArgumentError(
-                "schema_mode='overwrite' replaces all rows with their columns, and "
+                "schema_mode='overwrite' replaces all rows and columns, but "
                 f"{settings.PARTITION_OVERWRITE} of the session is dynamic: pass "
                 "partition_overwrite='static'",
                 code="write.mode",
@@ -321,7 +321,7 @@ def _check(
         )
     if schema_mode == "overwrite" and (where is not None or partition_overwrite == "dynamic"):
         raise InvalidArgumentError(
-            "schema_mode='overwrite' replaces all rows with their columns: leave where and "
+            "schema_mode='overwrite' replaces all rows and columns: leave where and "
             "partition_overwrite out",
             code="write.mode",
         )

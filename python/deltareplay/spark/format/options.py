@@ -511,7 +511,7 @@ class WriteOptions:
         overwrite_schema = values.get("overwriteSchema", False)
         if overwrite_schema and (mode == "dynamic" or where is not None or not overwrite):
             raise InvalidArgumentError(
-                "overwriteSchema replaces all rows with their columns, so it requires "
+                "overwriteSchema replaces all rows and columns, so it requires "
                 ".mode('overwrite') without replaceWhere and partitionOverwriteMode",
                 code="option.write",
             )

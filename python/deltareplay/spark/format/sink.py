@@ -101,7 +101,7 @@ class Sink:
             parsed = replace(parsed, dynamic=False)
         elif parsed.dynamic and parsed.overwrite_schema:
             raise InvalidArgumentError(
-                "overwriteSchema replaces all rows with their columns, and "
+                "overwriteSchema replaces all rows and columns, but "
                 f"{settings.PARTITION_OVERWRITE} of the session is dynamic: pass "
                 ".option('partitionOverwriteMode', 'static')",
                 code="option.write",
