@@ -138,8 +138,8 @@ impl FileBounds<'_> {
     }
 }
 
-/// Returns `true` if the bounds of a leaf can be used: old writers compared bytes as signed numbers; 96-bit
-/// timestamps have no order unless the file declares it, which few do.
+/// Returns `true` if the order of a leaf's bounds is known. It is not if an old writer compared bytes as signed
+/// numbers, nor for 96-bit timestamps: a file may declare their order, but few do.
 pub(crate) fn has_usable_bounds(groups: &[RowGroupMetaData], leaf: usize) -> bool {
     let columns = || groups.iter().filter_map(|group| group.columns().get(leaf));
     match columns().next().map(ColumnChunkMetaData::column_type) {
@@ -198,12 +198,12 @@ impl Pieces<'_> {
     fn partition_bounds(&self, at: usize) -> Option<Bounds> {
         let value = self.file.partition_values.columns().get(at)?;
         let value = take(value, &UInt32Array::from(vec![0; self.len()]), None).ok()?;
-        let none = Int64Array::from(vec![0; self.len()]);
+        let zeros = Int64Array::from(vec![0; self.len()]);
         let is_null = value.logical_null_count() > 0;
         Some(Bounds {
             min: Some(Arc::clone(&value)),
             max: Some(value),
-            null_count: Some(if is_null { self.rows.clone() } else { none }),
+            null_count: Some(if is_null { self.rows.clone() } else { zeros }),
             num_rows: Some(self.rows.clone()),
             covers_nan: true,
         })
