@@ -104,7 +104,7 @@ impl DeletionVector {
         let mut set = RoaringTreemap::new();
         for container in &self.containers {
             let ranges = self.ranges_of(container);
-            // a container that begins with a long run is kept as runs, like its encoding
+            // the crate keeps a container as runs, like its encoding, only if the first range is not short
             let longest = ranges.iter().max_by_key(|range| range.end - range.start);
             if let Some(range) = longest {
                 set.insert_range(range.clone());
