@@ -69,7 +69,7 @@ impl DeletionVector {
     ///
     /// Invalid argument: `dv.too_large` for more bytes than a descriptor can state.
     pub fn encode(&self) -> Result<Vec<u8>> {
-        written(self.set())
+        encoded(self.set())
     }
 
     /// Returns an inline descriptor of the vector (storage type `i`).
@@ -89,7 +89,7 @@ impl DeletionVector {
     }
 
     fn of_set(set: RoaringTreemap) -> Result<Self> {
-        Self::decode_shared(written(set)?.into(), None)
+        Self::decode_shared(encoded(set)?.into(), None)
     }
 
     /// Returns the rows as a set, whose memory use is at most a small multiple of the bytes.
@@ -118,7 +118,7 @@ impl DeletionVector {
 }
 
 /// Encodes in the portable layout, each container in its smallest form.
-fn written(mut set: RoaringTreemap) -> Result<Vec<u8>> {
+fn encoded(mut set: RoaringTreemap) -> Result<Vec<u8>> {
     set.optimize();
     let size = PORTABLE_MAGIC.to_le_bytes().len() + set.serialized_size();
     if i32::try_from(size).is_err() {
@@ -134,7 +134,7 @@ fn written(mut set: RoaringTreemap) -> Result<Vec<u8>> {
 pub(super) fn too_large() -> Error {
     Error::invalid(
         "dv.too_large",
-        "the deletion vectors take 2 GiB or more, more than a descriptor can address: \
-         use more files, or rewrite the data file",
+        "a deletion vector, or a file of them, takes 2 GiB or more, which a descriptor cannot address: \
+         write the vectors to more files, or rewrite the data file",
     )
 }
