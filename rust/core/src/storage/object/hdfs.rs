@@ -34,7 +34,8 @@ pub(super) struct Hdfs {
 /// The minimum speed of a data node, in bytes per second.
 const MIN_SPEED: u64 = 1 << 20;
 
-/// The number of responses for a listing of one directory, each of a thousand names.
+/// The number of responses that the timeout for a listing of one directory allows for. By default, each has
+/// up to a thousand names.
 const RESPONSES_PER_LISTING: u32 = 10;
 
 impl Hdfs {
@@ -266,7 +267,7 @@ impl ObjectStore for Hdfs {
     }
 }
 
-/// Returns a path next to the file that no other client uses.
+/// Returns the path of a temporary file, which no other client uses, in the directory of a file.
 fn temporary_path(location: &Path) -> Result<Path> {
     let whole = location.as_ref();
     let (directory, name) = whole.rsplit_once('/').unwrap_or(("", whole));
