@@ -80,14 +80,14 @@ impl Storage for ManagedLog {
     }
 
     fn put_if_absent(&self, path: &str, bytes: &[u8]) -> Result<bool> {
-        match self.ratified_version(path)? {
+        match self.version_to_ratify(path)? {
             Some(version) => self.commit(version, bytes, true),
             None => self.files.put_if_absent(path, bytes),
         }
     }
 
     fn put_if_absent_unsynced(&self, path: &str, bytes: &[u8]) -> Result<bool> {
-        match self.ratified_version(path)? {
+        match self.version_to_ratify(path)? {
             Some(version) => self.commit(version, bytes, false),
             None => self.files.put_if_absent_unsynced(path, bytes),
         }
@@ -148,7 +148,7 @@ impl Storage for ManagedLog {
 impl ManagedLog {
     /// Returns the version of this path if the catalog must ratify it. The first version is published at once:
     /// a table that does not exist cannot be managed.
-    fn ratified_version(&self, path: &str) -> Result<Option<u64>> {
+    fn version_to_ratify(&self, path: &str) -> Result<Option<u64>> {
         match committed_version(path).filter(|version| *version > 0) {
             Some(version) if self.is_managed()? => Ok(Some(version)),
             _ => Ok(None),
