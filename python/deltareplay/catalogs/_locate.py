@@ -25,7 +25,7 @@ class Locator(Protocol):
         ...
 
 
-#: By what a user writes: ``catalog="uc"``, or ``uc://`` in front of the name.
+#: The kinds of catalog, as in ``catalog="uc"``, and as the scheme in ``uc://`` before a name.
 _KINDS: dict[str, Callable[[], Locator]] = {
     "glue": GlueCatalog,
     "hive": HiveMetastore,
@@ -42,6 +42,7 @@ def locate(name: str, catalog: Locator | str | None) -> Located:
 
     Raises:
         InvalidArgumentError: ``catalog.kind``: there is no such kind.
+        DeltaReplayError: As by ``locate`` of the catalog.
     """
     return _locator(name, catalog).locate(name)
 
@@ -50,7 +51,9 @@ def staged(name: str, catalog: Locator | str | None) -> UnityStaging:
     """Return a new table, not created yet, under a name.
 
     Raises:
-        InvalidArgumentError: ``catalog.creates_none``: this catalog cannot create tables.
+        InvalidArgumentError: ``catalog.creates_none``: this catalog cannot create tables;
+            ``catalog.kind``: there is no such kind of catalog.
+        DeltaReplayError: As by ``UnityCatalog.staged``.
     """
     locator = _locator(name, catalog)
     if isinstance(locator, UnityCatalog):
