@@ -245,8 +245,8 @@ fn check_partial(source: &ArrowType, target: &DataType, name: &str) -> Result<()
     Ok(())
 }
 
-/// Sets new values of a column; fields that they lack are kept, and a struct is null if both are, as in
-/// delta-spark.
+/// Sets new values of a column. As in delta-spark, fields that the new values lack are kept, and a struct is
+/// null if both the old and the new one are.
 fn overlaid(old: &ArrayRef, new: &ArrayRef, target: &DataType, name: &str) -> Result<ArrayRef> {
     let (DataType::Struct(parts), Some(before), Some(after)) =
         (target, old.as_struct_opt(), new.as_struct_opt())
