@@ -53,7 +53,7 @@ def staged(name: str, catalog: Locator | str | None) -> UnityStaging:
     Raises:
         InvalidArgumentError: ``catalog.creates_none``: this catalog cannot create tables;
             ``catalog.kind``: there is no such kind of catalog.
-        DeltaReplayError: As by ``UnityCatalog.staged``.
+        DeltaReplayError: The catalog refuses the table, or does not respond.
     """
     locator = _locator(name, catalog)
     if isinstance(locator, UnityCatalog):
