@@ -33,8 +33,8 @@ pub struct FileCopy {
 ///
 /// # Errors
 ///
-/// Corrupt: `clone.size` if the file does not have the size in the log; `path.escapes_root` if a symbolic link
-/// leads out of the table. Storage errors; `clone.file_exists` if an existing file has another size.
+/// Corrupt: `clone.size` if the file does not have the size in the log; `path.escapes_root` if a symbolic
+/// link leads out of the table. Storage errors; `clone.file_exists` if an existing file has another size.
 pub fn transfer(source: &dyn Storage, target: &dyn Storage, copy: &FileCopy) -> Result<u64> {
     source.check_readable(&copy.from)?;
     let size = source.head(&copy.from)?.size;

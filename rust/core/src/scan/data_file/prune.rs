@@ -138,8 +138,8 @@ impl FileBounds<'_> {
     }
 }
 
-/// Returns `true` if the order of a leaf's bounds is known. It is not if an old writer compared bytes as signed
-/// numbers, nor for 96-bit timestamps: a file may declare their order, but few do.
+/// Returns `true` if the order of a leaf's bounds is known. It is not if an old writer compared bytes as
+/// signed numbers, nor for 96-bit timestamps: a file may declare their order, but few do.
 pub(crate) fn has_usable_bounds(groups: &[RowGroupMetaData], leaf: usize) -> bool {
     let columns = || groups.iter().filter_map(|group| group.columns().get(leaf));
     match columns().next().map(ColumnChunkMetaData::column_type) {
