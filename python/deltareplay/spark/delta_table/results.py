@@ -1,4 +1,4 @@
-"""The results of statements: DataFrames of metrics, as from delta-spark."""
+"""The DataFrames that statements return, as in delta-spark: metrics, or paths for ``VACUUM``."""
 
 from __future__ import annotations
 
@@ -61,7 +61,8 @@ def cloned(spark: SparkSession, metrics: Mapping[str, int]) -> DataFrame:
 
     Args:
         spark: The session.
-        metrics: The metrics of the commit; empty if the clone already existed.
+        metrics: The metrics of the commit; empty if an existing table was kept, and then all values
+            of the result are -1.
     """
     columns = {
         "source_table_size": "sourceTableSize",
