@@ -33,9 +33,9 @@ impl Table {
     /// # Errors
     ///
     /// As [`Table::append`]; for a condition, as [`Predicate::bind`] and [`Changer::change`]; Invalid
-    /// argument: `rows.where` for rows that do not satisfy it, `rows.partitions` for a table without
-    /// partitions, `transaction.partition_columns`, `properties.value` for statistics of a column that is
-    /// lost.
+    /// argument: `rows.where` for new rows that do not satisfy the condition, `rows.partitions` for a table
+    /// without partitions, `transaction.partition_columns`, `properties.value` if
+    /// `delta.dataSkippingStatsColumns` does not fit the new schema.
     pub fn overwrite(
         &self,
         rows: RowSource,
