@@ -48,8 +48,8 @@ impl BoundFormula {
     /// # Errors
     ///
     /// Invalid argument: `formula.value` for a value that cannot be computed, `formula.too_large` for more than
-    /// 2 GiB of strings, `formula.unsupported` for a pattern of `date_format`; `filter.values` if the rows lack
-    /// a column.
+    /// 2 GiB of strings, `formula.unsupported` for a pattern that `date_format` does not support here;
+    /// `filter.values` if the rows lack a column.
     pub fn evaluate(&self, rows: &RecordBatch) -> Result<ArrayRef> {
         Evaluator::of_batch(rows).value(&self.root)
     }
@@ -58,7 +58,7 @@ impl BoundFormula {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `formula.value` if it cannot be computed.
+    /// As [`BoundFormula::evaluate`], without `filter.values`.
     pub(crate) fn constant_value(&self) -> Result<ArrayRef> {
         Evaluator::of_nulls().value(&self.root)
     }
