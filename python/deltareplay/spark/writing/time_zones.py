@@ -1,7 +1,7 @@
-"""Checks for writes with the formats: their Python workers compute in UTC, the session may not.
+"""Checks for writes with ``format("delta")``, whose Python workers compute in UTC.
 
-In UTC, a generated date could differ from the date in the session's zone, and a query that derives
-a condition on that column from a timestamp would miss the row.
+If the session has another time zone, a generated date could differ from the date in that zone, and
+a query that derives a condition on that column from a timestamp would miss the row.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from deltareplay.spark.schema.fields import spark_type
 from deltareplay.spark.syntax.tokens import Token, tokens
 from deltareplay.spark.writing.target_table import TargetTable
 
-#: Functions and literals that make an expression depend on the time zone, whatever their arguments.
+#: Functions, types and literals with which an expression depends on the time zone, whatever their
+#: arguments.
 _ZONE_DEPENDENT = frozenset(
     {
         "curdate",
@@ -120,7 +121,7 @@ def _depends_on_zone(text: str, type_: Type, types: Mapping[str, Type]) -> bool:
     parsed = list(tokens(text))
     plain = [token for token in parsed if token.text not in ("(", ")", "")]
     if type_ == "timestamp":
-        # a timestamp of a date or a text is local; the current time is the same in all zones
+        # casts of dates and strings depend on the zone; the current time is the same in all zones
         return not (len(plain) == 1 and plain[0].is_word("NOW", "CURRENT_TIMESTAMP", "NULL"))
     for index, token in enumerate(parsed):
         if token.kind not in ("word", "quoted"):
