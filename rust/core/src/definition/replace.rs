@@ -1,9 +1,8 @@
-//! Metadata that replaces a table's: what CREATE OR REPLACE, and an overwrite with other columns, keep of the
-//! old metadata.
+//! Metadata that replaces a table's, by CREATE OR REPLACE or by an overwrite with other columns.
 //!
-//! The table gets a new id, schema, partitioning and properties. What readers of older versions depend on is
-//! kept: the names of the materialized row tracking columns, and column ids and physical names of unchanged
-//! columns. Deletion vectors and row tracking stay enabled unless the new properties disable them.
+//! Both keep column ids and physical names of unchanged columns. An overwrite replaces only schema and
+//! partitioning; CREATE OR REPLACE replaces id and properties, too, except for the names of the materialized
+//! row tracking columns. Deletion vectors and row tracking stay enabled unless the new properties disable them.
 //!
 //! Not part of the protocol; rules as in delta-spark.
 
@@ -19,8 +18,8 @@ use crate::error::Result;
 use crate::spec::Metadata;
 use crate::spec::schema::{DataType, StructField, StructType, same_name};
 
-/// Properties that stay enabled unless set.
-const KEPT_FEATURES: [&str; 2] = ["delta.enableDeletionVectors", "delta.enableRowTracking"];
+/// Properties that stay enabled unless the new properties set them.
+const KEPT_PROPERTIES: [&str; 2] = ["delta.enableDeletionVectors", "delta.enableRowTracking"];
 
 /// Returns the metadata of a table that replaces one with the metadata `old`.
 ///
@@ -36,7 +35,7 @@ pub fn replacement_metadata(
 ) -> Result<Metadata> {
     check_constraints(schema, properties)?;
     let mut new = metadata_of(schema, partition_columns, properties, created_time)?;
-    for key in KEPT_FEATURES {
+    for key in KEPT_PROPERTIES {
         if let Some(value) = old.property(key)
             && old.is_on(key)
             && new.property(key).is_none()
