@@ -1,8 +1,9 @@
 //! Metadata that replaces a table's, by CREATE OR REPLACE or by an overwrite with other columns.
 //!
 //! Both keep column ids and physical names of unchanged columns. An overwrite replaces only schema and
-//! partitioning; CREATE OR REPLACE replaces id and properties, too, except for the names of the materialized
-//! row tracking columns. Deletion vectors and row tracking stay enabled unless the new properties disable them.
+//! partitioning. CREATE OR REPLACE replaces id and properties, too, except for the names of the materialized
+//! row tracking columns; deletion vectors and row tracking stay enabled unless the new properties disable
+//! them.
 //!
 //! Not part of the protocol; rules as in delta-spark.
 
