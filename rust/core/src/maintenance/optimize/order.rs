@@ -1,8 +1,8 @@
 //! The order of rows: the position of each row on the curve, and the file for that position.
 //!
 //! The cell of a row consists of the ranks of its values within a sample, so that every axis is filled evenly
-//! whatever the distribution of values. Nulls sort first. A random number distinguishes rows with equal
-//! positions, so that a very frequent value can still be split across files.
+//! whatever the distribution of values. Nulls sort first. The low bits of a position are random, so that the
+//! rows of one cell, or with a very frequent value, can still be split across files.
 
 use std::cmp::Ordering;
 use std::io::Cursor;
@@ -36,11 +36,12 @@ const SAMPLED_VALUES: usize = 1 << 15;
 pub enum Curve {
     /// Interleaves the bits of the coordinates.
     ZOrder,
-    /// Visits only adjacent cells.
+    /// Each cell is adjacent to the one before it.
     Hilbert,
 }
 
-/// The order of the rows of a bin, derived from a sample.
+/// The order of the rows of a bin, derived from a sample. The cuts divide it into parts, which are sorted one
+/// at a time; a file has consecutive parts.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SampledOrder {
     /// The paths of the columns.
@@ -49,15 +50,15 @@ pub struct SampledOrder {
     /// Per column, the sorted sample values without nulls.
     #[serde(serialize_with = "to_ipc", deserialize_with = "from_ipc")]
     values: Vec<ArrayRef>,
-    /// The start of each part except the first.
+    /// The first position of each part except the first part.
     cuts: Vec<u64>,
     /// Parts per file.
     parts_of_file: usize,
 }
 
 impl SampledOrder {
-    /// Creates the order from sampled rows, one array per column, with `files` of about `parts_of_file` parts
-    /// each.
+    /// Creates the order from sampled rows, one array per column, for this number of files, with `parts_of_file`
+    /// parts each.
     pub(super) fn new(
         columns: Vec<Vec<String>>,
         curve: Curve,
