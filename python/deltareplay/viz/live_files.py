@@ -17,7 +17,7 @@ from deltareplay._support.units import FIRST_TIME, LAST_TIME
 if TYPE_CHECKING:
     from deltareplay._snapshot.snapshot import Snapshot
 
-#: pyarrow's compute functions, with types that its stubs lack.
+#: pyarrow's compute functions, without types: its stubs do not have all of them.
 pc: Any = pyarrow.compute
 
 _SECOND = 1000
@@ -53,7 +53,7 @@ class Totals:
         self.sums: dict[int, list[float]] = {}
 
     def add(self, keys: pa.Array[Any], columns: dict[str, pa.Array[Any]]) -> None:
-        """Add rows; ``columns`` has the names, as float64, so that no sum overflows."""
+        """Add rows; ``columns`` are float64, one for each name, so that no sum overflows."""
         grouped = (
             pa.table({"key": keys, **columns})
             .group_by("key", use_threads=False)
@@ -209,7 +209,7 @@ class LiveFiles:
         partitions: Sums of each partition, by the first ``levels`` partition columns.
         levels: The number of partition columns by which files are grouped.
         with_vector: The number of files with a deletion vector.
-        deleted_rows: The number of rows that they delete.
+        deleted_rows: The number of rows that the vectors delete.
         to_purge: Files with more than 5 % deleted rows; their bytes and deleted rows.
         shares: Files with a vector by their share of deleted rows, in tenths.
         worst: The files with the most deleted rows: path, deleted rows, rows or None, bytes.
