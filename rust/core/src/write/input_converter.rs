@@ -42,7 +42,8 @@ pub struct InputConverter {
     columns: Vec<(StructField, ColumnSource)>,
     /// Generated columns that the input contains.
     checked_generated: Vec<(usize, BoundFormula)>,
-    partitions: Vec<usize>,
+    /// The indexes of the partition columns.
+    partition_columns: Vec<usize>,
     constraints: Constraints,
     /// The table's columns, all nullable: `constraints` checks nullability.
     schema: SchemaRef,
@@ -132,14 +133,14 @@ impl InputConverter {
             };
             columns.push((field.clone(), column_source));
         }
-        let partitions = metadata.partition_columns.iter().filter_map(|name| {
+        let partition_columns = metadata.partition_columns.iter().filter_map(|name| {
             schema
                 .fields()
                 .iter()
                 .position(|field| same_name(&field.name, name))
         });
         Ok(Self {
-            partitions: partitions.collect(),
+            partition_columns: partition_columns.collect(),
             constraints,
             schema: all,
             columns,
@@ -178,7 +179,7 @@ impl InputConverter {
     ///
     /// Invalid argument: `rows.value`; `rows.identity` if an identity column has no values left; `rows.null`,
     /// `rows.constraint`, `rows.where`, `rows.length` and `rows.generated` with the first row that is refused;
-    /// those of formulas.
+    /// as [`BoundFormula::evaluate`].
     pub fn convert(&mut self, rows: &RecordBatch) -> Result<RecordBatch> {
         let count = rows.num_rows();
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.columns.len());
@@ -196,7 +197,7 @@ impl InputConverter {
                 }
                 ColumnSource::Identity(identity) => identity.next_values(count, &field.name)?,
             };
-            if self.partitions.contains(&index) {
+            if self.partition_columns.contains(&index) {
                 values = empty_binary_as_null(&values)?;
             }
             columns.push(self.constraints.padded(index, values));
@@ -207,7 +208,7 @@ impl InputConverter {
                 continue;
             };
             let mut values = computed(formula, &converted, field)?;
-            if self.partitions.contains(&index) {
+            if self.partition_columns.contains(&index) {
                 values = empty_binary_as_null(&values)?;
             }
             let mut columns = converted.columns().to_vec();
