@@ -57,8 +57,8 @@ pub struct SampledOrder {
 }
 
 impl SampledOrder {
-    /// Creates the order from sampled rows, one array per column, for this number of files, with `parts_of_file`
-    /// parts each.
+    /// Creates the order from sampled rows, one array per column, for this number of files with
+    /// `parts_of_file` parts each.
     pub(super) fn new(
         columns: Vec<Vec<String>>,
         curve: Curve,
