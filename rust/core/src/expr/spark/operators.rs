@@ -87,7 +87,8 @@ impl Printer {
         })
     }
 
-    /// Prints `BETWEEN`, which Spark since 4.0 takes for a call of the function `between`.
+    /// Prints `BETWEEN`. Since Spark 4.0, it calls the function `between`, which the session may have redefined:
+    /// so its name is qualified, or recorded as that of a function.
     fn between(&mut self, value: &Expr, negated: bool, low: &Expr, high: &Expr) -> PrintResult {
         let not = if negated { "NOT " } else { "" };
         if self.naming == Naming::Bare {
@@ -201,7 +202,7 @@ impl Printer {
             UnaryOperator::BitwiseNot => "~",
             other => return Err(CannotPrint(format!("has the operator {other}"))),
         };
-        // the minima of their types have no positive counterpart: `-128Y`
+        // the minus belongs in the cast: the least value of a type, such as `-128Y`, does not fit without it
         if let (
             UnaryOperator::Minus,
             Expr::Cast {
