@@ -66,13 +66,14 @@ struct TableDefinition {
 struct Checksum {
     path: String,
     values: VersionChecksum,
-    /// False if the log has an anomaly that the checksum may contradict: then it is only used to verify.
+    /// True if its values are used instead of a replay; false if the log has an empty commit, which the checksum
+    /// may contradict: then they only verify a replay.
     answers: bool,
 }
 
 impl TableDefinition {
-    /// Parses schema and properties; refuses features that this build cannot read, or that the access to the
-    /// table does not allow.
+    /// Parses schema and properties; refuses features that this build cannot read, and a table whose catalog is
+    /// not that of `source`.
     fn new(
         source: &Source,
         protocol: Protocol,
@@ -123,13 +124,13 @@ impl Snapshot {
         self.0.version
     }
 
-    /// Returns the commit timestamp in milliseconds since the epoch: the in-commit timestamp if the table
-    /// has one, otherwise that of the file, adjusted to be strictly ascending.
+    /// Returns the commit timestamp in milliseconds since the epoch: the in-commit timestamp if the commit has
+    /// one, otherwise the modification time of its file, adjusted to be strictly ascending.
     pub fn timestamp(&self) -> i64 {
         self.0.timestamp
     }
 
-    /// Returns the in-commit timestamp in milliseconds, if the table has one.
+    /// Returns the in-commit timestamp in milliseconds, if the commit has one.
     pub fn in_commit_timestamp(&self) -> Option<i64> {
         self.0.in_commit_timestamp
     }
