@@ -42,7 +42,7 @@ pub struct StructField {
 /// The type of a column or of a part of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DataType {
-    /// A type without parts.
+    /// A primitive type.
     Primitive(PrimitiveType),
     /// A list.
     Array(Box<ArrayType>),
@@ -52,8 +52,7 @@ pub enum DataType {
     Struct(Box<StructType>),
 }
 
-/// A type without parts, by its name in the log, which is also the name that serde uses for types without
-/// arguments.
+/// A primitive type, by its name in the log, which is also the name that serde uses for types without arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PrimitiveType {

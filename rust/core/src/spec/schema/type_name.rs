@@ -1,4 +1,4 @@
-//! Names of types without parts, as spelled in the log.
+//! Names of primitive types, as spelled in the log.
 
 use std::fmt;
 
