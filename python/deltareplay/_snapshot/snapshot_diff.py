@@ -64,8 +64,9 @@ class SnapshotDiff(NotebookCard):
         Returns:
             ``change`` (string: ``added``, ``removed``, or ``vector`` for the same file with another
             deletion vector), ``path`` (string, as in the log), ``size`` (int64, bytes),
-            ``rows_before``, ``rows_after``, ``deleted_before``, ``deleted_after`` (int64; null if
-            the file does not exist, or has no row count).
+            ``rows_before``, ``rows_after`` (int64, live rows; null if the file does not exist, or
+            has no row count), ``deleted_before``, ``deleted_after`` (int64, rows that the deletion
+            vector deletes; null if the file does not exist).
 
         >>> rows.snapshot(version=0).diff(rows.snapshot(version=1)).files["change"].to_pylist()
         ['vector']
@@ -79,8 +80,8 @@ class SnapshotDiff(NotebookCard):
         Returns:
             ``what`` (string: ``column``, ``partition columns``, ``protocol``, ``reader feature``,
             ``writer feature``, ``property``, ``domain`` or ``metadata``), ``name`` (string; of a
-            column its path, with backticks around names that need them in SQL), ``before``,
-            ``after`` (string; null if it does not exist).
+            column its path, with backticks around names that need them in SQL; empty for the
+            partition columns), ``before``, ``after`` (string; null if it does not exist).
 
         >>> rows.snapshot(version=0).diff(rows.snapshot(version=1)).definition.num_rows
         0
