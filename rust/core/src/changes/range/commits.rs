@@ -228,9 +228,9 @@ fn assign_to_commits(actions: ActionBatch, starts: &[u32], commits: &mut [Commit
             .partition_point(|start| *start <= position)
             .saturating_sub(1)
     };
-    // files that are added again in the same commit, possibly with other statistics; adds come before
-    // removes, which look them up
-    let mut added_again: HashSet<(u64, String)> = HashSet::new();
+    // the version and path of each `add` without `dataChange`: if its commit also removes the file, the rows
+    // did not move, only the action changed, such as its statistics; so adds come before removes
+    let mut unchanged_adds: HashSet<(u64, String)> = HashSet::new();
     for (files, kind) in [
         (actions.cdcs, FileActionKind::Cdc),
         (actions.adds, FileActionKind::Add),
@@ -252,11 +252,11 @@ fn assign_to_commits(actions: ActionBatch, starts: &[u32], commits: &mut [Commit
                 FileActionKind::Add if changes_rows => commit.adds.push(change),
                 FileActionKind::Remove if changes_rows => commit.removes.push(change),
                 FileActionKind::Add => {
-                    added_again.insert((version, change.file.path.clone()));
+                    unchanged_adds.insert((version, change.file.path.clone()));
                     commit.unchanged_adds.push(change);
                 }
                 FileActionKind::Remove => {
-                    commit.moved |= !added_again.contains(&(version, change.file.path.clone()));
+                    commit.moved |= !unchanged_adds.contains(&(version, change.file.path.clone()));
                     commit.unchanged_removes.push(change);
                 }
             }
