@@ -66,14 +66,14 @@ struct TableDefinition {
 struct Checksum {
     path: String,
     values: VersionChecksum,
-    /// True if its values are used instead of a replay; false if the log has an empty commit, which the checksum
-    /// may contradict: then they only verify a replay.
+    /// True if its values are used instead of a replay. False if a commit file is empty, which the checksum
+    /// may contradict: its values then only verify a replay.
     answers: bool,
 }
 
 impl TableDefinition {
-    /// Parses schema and properties; refuses features that this build cannot read, and a table whose catalog is
-    /// not that of `source`.
+    /// Parses schema and properties; refuses features that this build cannot read, and a table whose catalog
+    /// is not that of `source`.
     fn new(
         source: &Source,
         protocol: Protocol,
@@ -124,8 +124,8 @@ impl Snapshot {
         self.0.version
     }
 
-    /// Returns the commit timestamp in milliseconds since the epoch: the in-commit timestamp if the commit has
-    /// one, otherwise the modification time of its file, adjusted to be strictly ascending.
+    /// Returns the commit timestamp in milliseconds since the epoch: the in-commit timestamp if the commit
+    /// has one, otherwise the modification time of its file, adjusted to be strictly ascending.
     pub fn timestamp(&self) -> i64 {
         self.0.timestamp
     }

@@ -87,8 +87,8 @@ impl Printer {
         })
     }
 
-    /// Prints `BETWEEN`. Since Spark 4.0, it calls the function `between`, which the session may have redefined:
-    /// so its name is qualified, or recorded as that of a function.
+    /// Prints `BETWEEN`. Since Spark 4.0, it calls the function `between`, which the session may have
+    /// redefined: so `between` is called by its qualified name, or recorded among the functions.
     fn between(&mut self, value: &Expr, negated: bool, low: &Expr, high: &Expr) -> PrintResult {
         let not = if negated { "NOT " } else { "" };
         if self.naming == Naming::Bare {
@@ -202,7 +202,7 @@ impl Printer {
             UnaryOperator::BitwiseNot => "~",
             other => return Err(CannotPrint(format!("has the operator {other}"))),
         };
-        // the minus belongs in the cast: the least value of a type, such as `-128Y`, does not fit without it
+        // cast the signed number: the least value of a type, such as `-128Y`, does not fit without its sign
         if let (
             UnaryOperator::Minus,
             Expr::Cast {

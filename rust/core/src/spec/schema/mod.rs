@@ -52,7 +52,8 @@ pub enum DataType {
     Struct(Box<StructType>),
 }
 
-/// A primitive type, by its name in the log, which is also the name that serde uses for types without arguments.
+/// A primitive type, by its name in the log, which is also the name that serde uses for types without
+/// arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PrimitiveType {

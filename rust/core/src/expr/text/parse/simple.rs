@@ -258,7 +258,7 @@ impl Simplifier {
                 let sign = if *op == UnaryOperator::Minus { "-" } else { "" };
                 match expr.as_ref() {
                     ast::Expr::Value(value) => self.number(value, sign, None),
-                    // the minima of their types have no positive counterpart: `-128Y`
+                    // the least value of a type, such as `-128Y`, does not fit without its sign
                     ast::Expr::Cast {
                         expr, data_type, ..
                     } => match expr.as_ref() {
