@@ -78,11 +78,13 @@ def compact_log(
     start: Annotated[
         int | None,
         typer.Argument(
-            metavar="[START]", help="By default the one after the newest checkpoint before END."
+            metavar="[START]",
+            help="The first version; by default after the newest checkpoint before END.",
         ),
     ] = None,
     end: Annotated[
-        int | None, typer.Argument(metavar="[END]", help="By default the latest version.")
+        int | None,
+        typer.Argument(metavar="[END]", help="The last version; by default the latest."),
     ] = None,
 ) -> None:
     """Write several commits as one file, which is faster to read.
