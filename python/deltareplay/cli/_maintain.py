@@ -188,7 +188,7 @@ def optimize(
 ) -> None:
     """Pack small data files, or put rows in order.
 
-    The rows stay the same. Without --yes it only shows which files it would rewrite.
+    The rows stay the same. Without --yes it only shows how many files it would rewrite.
     """
     table, order = request.table, split_names(z_order_by)
     if not yes:
