@@ -137,14 +137,15 @@ def vacuum(
     force: Annotated[
         bool,
         typer.Option(
-            "--force", help="Allow a shorter period than the table's: others may lose files."
+            "--force",
+            help="Allow a shorter period than the table's: readers and writers may lose files.",
         ),
     ] = False,
     yes: Yes = False,
 ) -> None:
-    """Delete data files that no version needs any more.
+    """Delete data files that no version inside the retention period needs.
 
-    Versions inside the retention period keep their files. Without --yes, files are only listed.
+    Older versions may lose files. Without --yes, files are only listed.
     """
     retention = None if retain_hours is None else retention_of(retain_hours)
     done = request.table.vacuum(retention, lite=lite, force=force, dry_run=not yes)

@@ -108,7 +108,7 @@ pub enum Permission {
     /// Taking over a new table, or one that the catalog does not manage yet. The first version that it manages is
     /// passed to [`Catalog::published`].
     TakeOver,
-    /// Deleting data files that no version needs.
+    /// Deleting data files that no version inside the retention period needs.
     Vacuum,
     /// Rewriting data files to compact and order them.
     Optimize,
