@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from deltareplay.cli._verb import STOPPED, UNREADABLE, print_message
+from deltareplay.cli._verb import STOPPED, FAILED, print_message
 
 _EXAMPLES = """
 Examples:
@@ -97,7 +97,7 @@ def run(arguments: list[str]) -> int:
     """Run the command with these arguments; return its exit code."""
     if sys.stdout is None:
         print_message("error", "the output cannot be written: standard output is closed")
-        return UNREADABLE
+        return FAILED
     if isinstance(sys.stdout, io.TextIOWrapper):
         # characters that the terminal's encoding lacks must not end the command
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -133,7 +133,7 @@ def _report_unwritable(error: OSError) -> int:
     """Report that the output cannot be written, as on a full disk; return the exit code."""
     _discard_output()
     print_message("error", f"the output cannot be written: {error.strerror or error}")
-    return UNREADABLE
+    return FAILED
 
 
 def _discard_output() -> None:

@@ -120,7 +120,7 @@ def with_fixed_time(filter: str | None) -> str | None:
 P = ParamSpec("P")
 
 #: Exit codes.
-FINDINGS, WRONG_USE, UNREADABLE, STOPPED = 1, 2, 3, 130
+FINDINGS, WRONG_USE, FAILED, STOPPED = 1, 2, 3, 130
 #: Errors that quote the filter, and so have several lines.
 _MULTILINE = ("filter.syntax", "filter.unsupported")
 #: The exit code and the remedy of each class of errors; the first class that matches counts.
@@ -133,24 +133,24 @@ _ERRORS: tuple[tuple[type[DeltaReplayError], int, str], ...] = (
     ),
     (
         TableNotFoundError,
-        UNREADABLE,
+        FAILED,
         "name the directory that contains _delta_log; in a store, check the account, too",
     ),
-    (UnsupportedFeatureError, UNREADABLE, "`deltareplay why TABLE` lists every obstacle"),
+    (UnsupportedFeatureError, FAILED, "`deltareplay why TABLE` lists every obstacle"),
     (
         CorruptTableError,
-        UNREADABLE,
+        FAILED,
         "`deltareplay verify TABLE` lists all damage; try an older --version",
     ),
-    (CommitConflictError, UNREADABLE, "nothing was committed: try again"),
+    (CommitConflictError, FAILED, "nothing was committed: try again"),
     (
         CommitStateUnknownError,
-        UNREADABLE,
+        FAILED,
         "look in `deltareplay history TABLE` before you try again",
     ),
     (
         DeltaReplayError,
-        UNREADABLE,
+        FAILED,
         "try again; check the address, the network and the credentials",
     ),
 )
@@ -291,7 +291,7 @@ def _run(
                 traceback.print_exc()
             kind = type(error).__name__
             print_message("error", f"{kind}: {error}", "report it as a bug, with what -v prints")
-            return UNREADABLE
+            return FAILED
 
 
 def _pair(text: str) -> tuple[str, str]:
