@@ -1,4 +1,4 @@
-"""The application: all verbs, the help, and the end of the process."""
+"""The application: all verbs, the help, and the exit code."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from deltareplay.cli._verb import STOPPED, FAILED, print_message
+from deltareplay.cli._verb import FAILED, STOPPED, print_message
 
 _EXAMPLES = """
 Examples:
@@ -23,7 +23,8 @@ Examples:
 
   deltareplay verify demo/orders || echo "something is wrong"
 
-Exit codes: 0 right, 1 findings, 2 wrong use, 3 the read, the commit or the output failed.
+Exit codes: 0 success, 1 findings, 2 wrong use, 3 the read, the commit or the output failed, 130
+stopped by Ctrl-C.
 """
 
 #: The environment variable that a shell sets to request completions.
