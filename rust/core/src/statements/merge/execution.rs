@@ -33,10 +33,10 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`Table::snapshot`], [`SourceRows::read`], [`Merge::new`], [`InputConverter::new`],
-    /// [`InputConverter::convert`], [`Changer::change`] and [`Table::commit`]; Invalid argument:
-    /// `rows.ambiguous` where several rows of the source match one of the table, `rows.schema_mode`; for new
-    /// columns, as [`merged_metadata`].
+    /// As [`Table::snapshot`], [`without_unused`], [`SourceRows::read`], [`Merge::new`],
+    /// [`InputConverter::new`], [`InputConverter::convert`], [`Changer::change`] and [`Table::commit`]; Invalid
+    /// argument: `rows.ambiguous` where several rows of the source match one of the table, `rows.schema_mode`;
+    /// for new columns, as [`new_columns_of`] and [`merged_metadata`].
     pub fn merge(
         &self,
         rows: RowSource,
@@ -96,7 +96,8 @@ fn parameters(definition: &MergeDefinition) -> Vec<(&'static str, Value)> {
     parameters
 }
 
-/// Adds the columns that only the source has, and widens types. Returns `true` if anything changed.
+/// Adds the columns of the source that the clauses set and the table lacks, and widens types. Returns `true` if
+/// the schema changed.
 fn evolve(
     transaction: &mut Transaction,
     definition: &MergeDefinition,
@@ -208,8 +209,8 @@ fn clauses_text(clauses: &[Clause], when: When) -> Value {
     json_text(&described_clauses)
 }
 
-/// Returns a condition on target rows that match a source row: a key within the source's range. `None` if
-/// that is unknown.
+/// Returns a condition that every target row that matches a source row satisfies: its keys are within the
+/// ranges of the source's keys. `None` if no range is known.
 fn key_range(snapshot: &Snapshot, merge: &Merge) -> Option<Predicate> {
     let between = |range: &KeyRange| {
         let field = snapshot.schema().field(range.column())?;
@@ -221,7 +222,11 @@ fn key_range(snapshot: &Snapshot, merge: &Merge) -> Option<Predicate> {
     predicate.bind(snapshot.schema()).ok().map(|_| predicate)
 }
 
-/// Returns `true` if columns of the source are added to the table.
+/// Returns `true` if the mode allows the source to add columns and to widen types.
+///
+/// # Errors
+///
+/// Invalid argument: `rows.schema_mode`.
 fn evolves(mode: SchemaMode) -> Result<bool> {
     match mode {
         SchemaMode::Fixed => Ok(false),
