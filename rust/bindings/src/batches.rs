@@ -183,7 +183,7 @@ impl BatchIterator {
     }
 
     /// Returns the next batch, or None after the last one. Unlike with the C stream interface, errors keep
-    /// their class, and Ctrl-C interrupts it.
+    /// their class, and Ctrl-C interrupts the read.
     fn next_batch(&self, py: Python<'_>) -> PyResult<Option<ArrowBatch>> {
         let batch = detached(py, || {
             let mut batches = self.lock()?;
@@ -224,7 +224,8 @@ fn stream_capsule(
     schema: SchemaRef,
     batches: Batches,
 ) -> PyResult<Bound<'_, PyCapsule>> {
-    drop(c_schema(py, &schema)?); // consumers of a stream report an error in it as their own
+    // before the export, since a consumer of the stream would report an invalid schema as its own error
+    drop(c_schema(py, &schema)?);
     let stream = FFI_ArrowArrayStream::new(Box::new(Reader { schema, batches }));
     PyCapsule::new_with_value::<FFI_ArrowArrayStream>(py, stream, c"arrow_array_stream")
 }
@@ -295,7 +296,7 @@ impl RecordBatchReader for Imported {
     }
 }
 
-/// Returns the batches that an owner passes by the Arrow C stream interface; reads nothing yet.
+/// Returns the batches of a Python object with the Arrow C stream interface; reads nothing yet.
 pub(crate) fn stream(owner: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatchReader + Send>> {
     let invalid = |cause: &dyn std::fmt::Display| {
         let message = format!("the rows are not a valid Arrow stream: {cause}");
@@ -308,8 +309,8 @@ pub(crate) fn stream(owner: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatchRe
     let stream = capsule.pointer_checked(Some(c"arrow_array_stream"));
     let stream = stream.map_err(|cause| invalid(&cause.value(owner.py())))?;
     #[allow(unsafe_code)]
-    // SAFETY: the capsule has the name that the interface gives to this struct; it is moved out of it,
-    // which marks it as released.
+    // SAFETY: the name of the capsule, which was checked, guarantees that it holds an `ArrowArrayStream`;
+    // `from_raw` moves the struct out of the capsule, and leaves a released one there.
     let reader = import(|| unsafe { RecordBatchStreamReader::from_raw(stream.as_ptr().cast()) });
     Ok(Box::new(Imported(reader.map_err(|cause| invalid(&cause))?)))
 }
