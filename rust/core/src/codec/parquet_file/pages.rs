@@ -1,9 +1,9 @@
 //! Checks pages against their headers and column chunk before they reach the Parquet decoder.
 //!
 //! A page's body must lie within the fetched bytes, must not claim to decompress to more than its codec can
-//! produce, and, if the codec's decoder would allocate whatever the page holds, must not decompress to more
-//! than it claims; the pages of a chunk must not hold more values than the chunk, and must begin where the page
-//! index says. If a header has a checksum, the body must match it.
+//! produce or the rules allow, and, if the codec's decoder would allocate whatever the page holds, must not
+//! decompress to more than it claims; the pages of a chunk must not hold more values than the chunk, and must
+//! begin where the page index says. If a header has a checksum, the body must match it.
 //!
 //! Protocol: Apache Parquet, "Data Pages", "Checksumming".
 
