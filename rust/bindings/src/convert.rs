@@ -18,11 +18,12 @@ pub(crate) fn storage_options(
 ) -> PyResult<Vec<(String, String)>> {
     let mut strings = BTreeMap::new();
     for (key, value) in options.into_iter().flatten() {
-        // the value may be a secret: the message only has the key and the type
+        // the value may be a secret: the message has only its type
         let (Ok(key), Ok(value)) = (key.cast::<PyString>(), value.cast::<PyString>()) else {
             return Err(PyTypeError::new_err(format!(
-                "storage_options must map str to str, but the value of {} is of type {}",
+                "storage_options must map str to str, but the key {} is of type {} and its value of type {}",
                 key.repr()?,
+                key.get_type().name()?,
                 value.get_type().name()?
             )));
         };
@@ -105,8 +106,8 @@ pub(crate) fn kind(py: Python<'_>, kind: &str, deleted: Option<&str>) -> PyResul
         }),
         "full-delta" | "min-delta" if deleted.is_some() => {
             let message = format!(
-                "deleted applies only to \"upsert\" and \"append-only\"; {kind:?} always includes deleted \
-                 rows: omit it"
+                "deleted applies only to \"upsert\" and \"append-only\", and {kind:?} always includes deleted \
+                 rows: omit the argument deleted"
             );
             return Err(invalid(py, "changes.deleted", message));
         }
