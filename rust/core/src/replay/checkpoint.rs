@@ -197,7 +197,7 @@ impl Checkpoint {
         let source = self.source.clone();
         let mut threads = selection.threads;
         if selection.filter.is_some() && source.storage.max_requests().is_some() {
-            // the bytes of a unit are only known once those of its filter have arrived
+            // the filter's columns of a unit decide which bytes of its other columns are fetched
             threads = Some(threads.unwrap_or_else(pool::threads).max(FILTERS_AT_ONCE));
         }
         let selection = selection.clone();
@@ -357,8 +357,8 @@ impl PendingBatch {
     }
 }
 
-/// Reads the control actions of the checkpoint's own files and passes each opened file to `opened`; a JSON
-/// manifest is passed as its path and its bytes.
+/// Reads the control actions of the checkpoint's own files, without sidecars, and passes each opened Parquet
+/// file to `opened`; a JSON manifest is returned as its path and its bytes.
 fn open_own_files(
     source: &Source,
     instance: &CheckpointInstance,
