@@ -106,8 +106,8 @@ pub(crate) fn kind(py: Python<'_>, kind: &str, deleted: Option<&str>) -> PyResul
         }),
         "full-delta" | "min-delta" if deleted.is_some() => {
             let message = format!(
-                "deleted applies only to \"upsert\" and \"append-only\", and {kind:?} always includes deleted \
-                 rows: omit the argument deleted"
+                "deleted applies only to \"upsert\" and \"append-only\", and {kind:?} always includes \
+                 deleted rows: omit the argument deleted"
             );
             return Err(invalid(py, "changes.deleted", message));
         }

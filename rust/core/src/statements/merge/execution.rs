@@ -34,9 +34,9 @@ impl Table {
     /// # Errors
     ///
     /// As [`Table::snapshot`], [`without_unused`], [`SourceRows::read`], [`Merge::new`],
-    /// [`InputConverter::new`], [`InputConverter::convert`], [`Changer::change`] and [`Table::commit`]; Invalid
-    /// argument: `rows.ambiguous` where several rows of the source match one of the table, `rows.schema_mode`;
-    /// for new columns, as [`new_columns_of`] and [`merged_metadata`].
+    /// [`InputConverter::new`], [`InputConverter::convert`], [`Changer::change`] and [`Table::commit`];
+    /// Invalid argument: `rows.ambiguous` where several rows of the source match one of the table,
+    /// `rows.schema_mode`; for new columns, as [`new_columns_of`] and [`merged_metadata`].
     pub fn merge(
         &self,
         rows: RowSource,
@@ -96,8 +96,8 @@ fn parameters(definition: &MergeDefinition) -> Vec<(&'static str, Value)> {
     parameters
 }
 
-/// Adds the columns of the source that the clauses set and the table lacks, and widens types. Returns `true` if
-/// the schema changed.
+/// Adds the columns of the source that the clauses set and the table lacks, and widens types. Returns `true`
+/// if the schema changed.
 fn evolve(
     transaction: &mut Transaction,
     definition: &MergeDefinition,
