@@ -14,7 +14,7 @@ use crate::expr::value::floats::NAN_KEY;
 /// Lists up to this length use binary search.
 const MAX_BINARY_SEARCH: usize = 16;
 
-/// A list of values of one form.
+/// The values of an `IN`, converted to one form of `canonical_order`.
 #[derive(Clone, Debug)]
 pub(in crate::expr) enum InList {
     Integers(Values<i64>),
@@ -121,7 +121,7 @@ pub(in crate::expr) struct Membership {
 }
 
 impl InList {
-    /// Returns `true` if `NaN` is in the list, for floating-point numbers.
+    /// Returns `true` if `NaN` is in the list; numbers in the list must be floating-point.
     pub(in crate::expr) fn has_nan(&self) -> bool {
         match self {
             Self::Integers(list) => list.contains(&NAN_KEY),
@@ -129,7 +129,8 @@ impl InList {
         }
     }
 
-    /// Marks the values that are in the list; null for null and, with `or_null`, for those that are not.
+    /// Marks the values that are in the list; the result is null for a null and, with `or_null`, for a value
+    /// that is not in the list.
     pub(in crate::expr) fn contains(
         &self,
         values: &ArrayRef,
