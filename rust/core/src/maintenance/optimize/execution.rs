@@ -17,7 +17,7 @@ use crate::write::{RemoveFile, WrittenFiles};
 
 /// The maximum total size of files that are written at the same time.
 const PARALLEL_BYTES: u64 = 2 << 30;
-/// The total size of the data files that are spilled together.
+/// The size in bytes of the data files, or parts of one, whose rows go to one temporary file.
 const PIECE_BYTES: u64 = 32 << 20;
 
 impl Table {
@@ -25,9 +25,10 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`Table::snapshot`], [`Plan::new`], [`pack`] and [`Table::commit`].
+    /// As [`Table::snapshot`], [`Plan::new`], [`pack`], [`sample_order`], [`spill_piece`], [`write_ordered`]
+    /// and [`Table::commit`].
     pub fn optimize(&self, request: &Request, options: RowsOptions) -> Result<RowsWritten> {
-        // footers and samples are read before the rows
+        // files may be read twice: footers and samples to plan, then all rows
         let table = self.with_file_cache();
         let snapshot = self.snapshot(At::Latest, None)?;
         let plan = Plan::new(table.source(), &snapshot, request)?;
