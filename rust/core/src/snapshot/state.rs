@@ -38,14 +38,15 @@ pub(super) fn read_state(source: &Source, segment: &LogSegment) -> Result<LogSta
     Ok(state)
 }
 
-/// Returns protocol and metadata of a replayed state; a log without either is corrupt.
+/// Returns protocol and metadata of a replayed state; the log is corrupt if one of them is missing.
 pub(super) fn definition_of(
     state: &LogState,
     segment: &LogSegment,
 ) -> Result<(Protocol, Metadata)> {
     let missing = |code, action: &str| {
         let message = format!(
-            "neither the commits nor the checkpoint hold a {action} action: the log is damaged; restore it"
+            "neither the commits nor the checkpoint hold a {action} action: the log is damaged; restore its first \
+             commit from a backup"
         );
         let first = segment
             .paths()
