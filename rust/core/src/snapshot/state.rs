@@ -45,8 +45,8 @@ pub(super) fn definition_of(
 ) -> Result<(Protocol, Metadata)> {
     let missing = |code, action: &str| {
         let message = format!(
-            "neither the commits nor the checkpoint hold a {action} action: the log is damaged; restore its first \
-             commit from a backup"
+            "neither the commits nor the checkpoint hold a {action} action: the log is damaged; restore \
+             its first commit from a backup"
         );
         let first = segment
             .paths()
