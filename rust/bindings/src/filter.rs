@@ -303,8 +303,8 @@ pub(crate) fn local_times(
     })
 }
 
-/// Returns the SQL of a filter with timestamps, in microseconds since the epoch, instead of its local
-/// times; None if every part of it depends on the time zone.
+/// Returns the SQL of a filter whose local times are replaced by `timestamps`, in microseconds since the epoch,
+/// without conditions that depend on the time zone in another way; None if nothing is left.
 #[pyfunction]
 pub(crate) fn with_timestamps(
     py: Python<'_>,
@@ -323,7 +323,8 @@ pub(crate) fn with_timestamps(
     })
 }
 
-/// Returns the SQL of the part of a filter that has the same value without ANSI mode; None if there is none.
+/// Returns the SQL of the conditions of a filter, combined by `AND`, that have the same value with ANSI mode
+/// and without; None if there are none.
 #[pyfunction]
 pub(crate) fn without_ansi(
     py: Python<'_>,
@@ -340,7 +341,7 @@ pub(crate) fn without_ansi(
 }
 
 /// Returns the SQL of the part of a condition that refers to the target table only, without the table's
-/// alias; None if there is none.
+/// alias; None if there is none. `joined` is true if the condition also refers to a source.
 #[pyfunction]
 #[pyo3(signature = (condition, schema_string, alias, joined))]
 pub(crate) fn target_filter(
@@ -358,7 +359,7 @@ pub(crate) fn target_filter(
 }
 
 /// Returns the columns whose names occur in a condition as strings in double quotes, and whether the
-/// condition uses any column.
+/// condition uses any column; true also for a condition that does not fit the schema.
 #[pyfunction]
 #[pyo3(signature = (condition, schema_string, /))]
 pub(crate) fn quoted_columns(
