@@ -32,13 +32,14 @@ class Optimizing(TableLocation):
         """Rewrite data files: compact small files, or cluster rows.
 
         Rows do not change, and keep their ids and commit versions; streams and change queries
-        return nothing for it. Concurrent appends are not a conflict.
+        return nothing for this commit. Concurrent appends are not a conflict.
 
         Files that are smaller than the target are compacted, partition by partition, and so are
         files with more than 5 % of their rows deleted by a vector. With ``z_order_by`` all files of
         the partitions are rewritten, so that files have narrow ranges of these columns, and filters
-        on any of them skip files. The rows of a clustered table are sorted by its clustering
-        columns; files that are already clustered stay.
+        on any of them skip files. The rows of a clustered table are sorted along a Hilbert curve of
+        its clustering columns; files that one run has clustered stay once they have 100 GiB in
+        total, and until then if no other file needs clustering.
 
         Compaction holds the files being written in memory: 2 GiB in total, or one file. Sorting
         uses temporary files on this machine (``TMPDIR``), a few times the size of the data files.
@@ -51,7 +52,7 @@ class Optimizing(TableLocation):
                 any size, as ``REORG TABLE ... APPLY (PURGE)`` does. If the table has column
                 mapping, footers are read to find dropped columns.
             full: Whether to cluster files of a clustered table again that were clustered by other
-                columns, as ``OPTIMIZE ... FULL`` does.
+                columns or another provider, as ``OPTIMIZE ... FULL`` does.
             user_metadata: As in ``append``.
             durable: As in ``append``.
             timeout: As in ``append``.
@@ -67,8 +68,9 @@ class Optimizing(TableLocation):
                 (``optimize.where``); a column of ``z_order_by`` does not exist (``alter.column``)
                 or cannot sort rows (``optimize.z_order``); the table is clustered, and ``where`` or
                 ``z_order_by`` is passed (``optimize.clustered``); ``purge`` is combined with
-                ``z_order_by`` (``optimize.purge``); or ``full`` is passed with ``purge``, or for a
-                table without clustering columns (``optimize.full``).
+                ``z_order_by`` (``optimize.purge``); ``full`` is passed with ``purge``, or for a
+                table without clustering columns (``optimize.full``); or ``target_file_size`` is 0
+                (``argument.range``).
             CommitConflictError: Another writer removed or changed a file that was rewritten.
             UnsupportedFeatureError: The table has a feature that this release cannot write
                 (``protocol.writer_features``), or its catalog does not allow it
