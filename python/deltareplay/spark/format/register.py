@@ -21,8 +21,9 @@ def register(spark: SparkSession, name: Literal["deltareplay", "delta"] = "delta
     """Register the format ``deltareplay`` or ``delta`` with a session.
 
     Both are the same format, with Delta's own option names. With ``delta``, pipelines that were
-    written for delta-spark run without its jar, and Spark's catalog takes names of Delta tables.
-    Timestamps in options without a zone are then in the session's zone; otherwise in UTC.
+    written for delta-spark run without its jar, and ``CREATE TABLE ... USING delta LOCATION`` adds
+    tables to Spark's catalog. Timestamps without a zone in options are then in the session's time
+    zone; otherwise in UTC.
 
     Options: ``versionAsOf``, ``timestampAsOf``, ``readChangeFeed`` with its range, ``filter``
     (SQL), ``splitSize`` (bytes), ``allowedRoots`` (comma-separated), ``withRowId``,
