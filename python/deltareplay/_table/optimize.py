@@ -38,8 +38,8 @@ class Optimizing(TableLocation):
         files with more than 5 % of their rows deleted by a vector. With ``z_order_by`` all files of
         the partitions are rewritten, so that files have narrow ranges of these columns, and filters
         on any of them skip files. The rows of a clustered table are sorted along a Hilbert curve of
-        its clustering columns; files that one run has clustered stay once they have 100 GiB in
-        total, and until then if no other file needs clustering.
+        its clustering columns. Files that one run has clustered form a cube, which is clustered
+        again together with other files until it has 100 GiB.
 
         Compaction holds the files being written in memory: 2 GiB in total, or one file. Sorting
         uses temporary files on this machine (``TMPDIR``), a few times the size of the data files.
