@@ -303,8 +303,8 @@ pub(crate) fn local_times(
     })
 }
 
-/// Returns the SQL of a filter whose local times are replaced by `timestamps`, in microseconds since the epoch,
-/// without conditions that depend on the time zone in another way; None if nothing is left.
+/// Returns the SQL of a filter whose local times are replaced by `timestamps`, in microseconds since the
+/// epoch, without conditions that depend on the time zone in another way; None if nothing is left.
 #[pyfunction]
 pub(crate) fn with_timestamps(
     py: Python<'_>,
