@@ -34,7 +34,7 @@ pub(crate) trait FileRows: Send + Sync + 'static {
         bytes: Option<Arc<FileBytes>>,
     ) -> Result<Vec<Step<Self::Batch>>>;
 
-    /// Passes on the result for a batch of rows.
+    /// Calls `emit` with the result for a batch of rows, if it has one.
     fn emit(
         &self,
         number: usize,
