@@ -41,7 +41,8 @@ pub(crate) fn split_batch<E>(
     split_batch(batch.slice(half, rows - half), max_rows, max_bytes, emit)
 }
 
-/// Returns an upper bound on the size of the values of a row. The columns must have types of tables.
+/// Returns an upper bound on the size of the values of a row in bytes. The columns must have the Arrow types
+/// of a table's columns.
 pub(crate) fn longest_row(batch: &RecordBatch) -> u64 {
     batch
         .columns()
@@ -81,7 +82,8 @@ fn max_length(offsets: &[i32]) -> u64 {
     lengths.max().unwrap_or_default()
 }
 
-/// Returns the size of values in bytes, with strings, lists and dictionary values expanded.
+/// Estimates the size of an array in bytes without dictionaries, runs and shared values; each value counts
+/// 4 bytes more, for an offset.
 pub(crate) fn plain_bytes(array: &dyn Array) -> u64 {
     let bytes = match array.data_type() {
         DataType::Utf8 => span(array.as_string::<i32>().value_offsets()),
@@ -111,7 +113,7 @@ pub(crate) fn plain_bytes(array: &dyn Array) -> u64 {
             list_view_bytes(list.values(), list.sizes())
         }
         DataType::FixedSizeBinary(size) => u64::from(size.unsigned_abs()) * array.len() as u64,
-        // a slice counts only its own values
+        // the values of a slice are only those of its own lists
         DataType::FixedSizeList(..) => plain_bytes(&**array.as_fixed_size_list().values()),
         DataType::Map(..) => {
             let (map, offsets) = (array.as_map(), array.as_map().value_offsets());
@@ -123,7 +125,7 @@ pub(crate) fn plain_bytes(array: &dyn Array) -> u64 {
         ),
         DataType::RunEndEncoded(..) => downcast_run_array!(
             array => {
-                // runs may have any length: assume that each row has the mean
+                // runs may have any length: assume that each row has the mean size of a value
                 let values = array.values();
                 let mean = plain_bytes(&**values) / (values.len() as u64).max(1);
                 mean.saturating_mul(array.len() as u64)
