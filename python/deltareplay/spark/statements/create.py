@@ -153,12 +153,15 @@ class CreateTable(Statement):
         A table that exists at the location, with this definition, is only registered.
 
         Raises:
-            InvalidArgumentError: As by ``definition.create``; ``definition.columns``: a replacing
-                statement has no columns; ``definition.default``: a column has a default, and the
-                table does not have the feature for defaults; ``definition.differs``: the existing
-                table at the location has another definition.
+            InvalidArgumentError: ``definition.columns``: a replacing statement has neither columns
+                nor a query; ``definition.default``: a column has a default, and the statement does
+                not enable the feature for defaults; ``definition.differs``: the existing table at
+                the location has another definition; ``table.exists``: there is a table at the
+                location, and the statement has a query; or as by ``definition.column`` and
+                ``definition.create``.
             TableNotFoundError: As by ``definition.create``.
-            UnsupportedFeatureError: ``spark.too_old``; or as by ``definition.create``.
+            UnsupportedFeatureError: ``spark.too_old``; or as by ``definition.column`` and
+                ``definition.create``.
         """
         if self.only_registers and lookup.at_path(str(self.location)).native.exists():
             registration.check_takes_delta(spark)
