@@ -414,10 +414,10 @@ def defining_properties(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def _properties(statement: CreateTable) -> dict[str, str]:
-    """Return the table properties; as in delta-spark, some options are among them, and win.
+    """Return the table properties, with the options that delta-spark stores as properties.
 
-    A statement that only creates a table, without rows, keeps all options, under two names;
-    others keep those of Delta Lake.
+    ``CREATE TABLE`` without a query stores each option twice, as ``key`` and ``option.key``; other
+    statements store the options ``delta.*``. An option overrides the property of the same key.
     """
     kept = {k: v for k, v in statement.options.items() if k.lower().startswith("delta.")}
     if statement.query is None and statement.mode in ("create", "create_if_not_exists"):
