@@ -130,7 +130,7 @@ class CreateTable(Statement):
             self.columns = _columns(parser)
         if parser.takes("USING"):
             parser.name()
-        _read_options(parser, self)
+        _table_clauses(parser, self)
         if parser.sees("AS") or parser.sees_any(QUERY):
             if self.columns:
                 raise parser.invalid("CREATE TABLE ... AS takes its columns from the query")
@@ -227,7 +227,7 @@ def _unsupported(clause: str, remedy: str) -> UnsupportedFeatureError:
     )
 
 
-def _read_options(parser: Parser, created: CreateTable) -> None:
+def _table_clauses(parser: Parser, created: CreateTable) -> None:
     """Parse the clauses after the format, each at most once, in any order."""
     clauses: set[str] = set()
     while parser.token.is_word(*_CLAUSES):
