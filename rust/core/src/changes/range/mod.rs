@@ -1,4 +1,4 @@
-//! The versions of a range, given by number or by timestamp, both inclusive.
+//! The versions of a range, whose start and end are versions or timestamps, both ends inclusive.
 
 pub(super) mod commits;
 pub(super) mod derive;
@@ -37,10 +37,11 @@ pub(super) struct Range {
 ///
 /// # Errors
 ///
+/// - As [`load`]: `version.not_found` for a start that can no longer be read.
 /// - Invalid argument: `changes.range`, the end is before the start.
-/// - Version not found: `changes.start` for a start after the newest version, `version.timestamp` for a
-///   timestamp after it or an end before the oldest version, `version.not_found` for a start that can no
-///   longer be read.
+/// - Version not found: `version.timestamp` for an end before the oldest version; unless
+///   `allow_out_of_range`, `changes.start` for a start and `version.timestamp` for a timestamp after the
+///   newest version.
 pub(super) fn resolve(
     source: &Source,
     start: Edge,
