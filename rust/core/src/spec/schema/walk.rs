@@ -34,9 +34,9 @@ impl DataType {
         Types { open: vec![self] }
     }
 
-    /// Joins this type with another one: `join` is called with parts in the same position, outermost first.
-    /// `None` keeps a part as it is, except for elements, keys and values, which are joined in turn; the
-    /// fields of structs are not.
+    /// Joins this type with another one by `join`. If that returns `None` for two arrays or two maps, their
+    /// elements, keys and values are joined in turn; for any other two types, also structs, it keeps the
+    /// first.
     pub(crate) fn joined(&self, other: &Self, join: &mut Join<'_>) -> Result<Self> {
         if let Some(joined) = join(self, other)? {
             return Ok(joined);
