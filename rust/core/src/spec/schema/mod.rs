@@ -52,8 +52,8 @@ pub enum DataType {
     Struct(Box<StructType>),
 }
 
-/// A primitive type, by its name in the log, which is also the name that serde uses for types without
-/// arguments.
+/// A type other than an array, a map or a struct. For types without arguments, the name that serde uses is that in
+/// the log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PrimitiveType {
