@@ -1,4 +1,4 @@
-//! Extracts the equalities between both sides of a join condition.
+//! Extracts the equalities between target and source from the condition of a join.
 
 use sqlparser::ast::{
     BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
@@ -29,7 +29,7 @@ pub(crate) struct Equality {
 /// Returns the side of a name, if known, and whether the name is the alias of that side.
 type SideOf<'a> = &'a dyn Fn(&str) -> Option<(Side, bool)>;
 
-/// Splits a join condition into the equalities between the sides, and the rest.
+/// Splits a join condition into the equalities between target and source, and the rest.
 pub(crate) fn equalities(on: &Formula, side_of: SideOf<'_>) -> (Vec<Equality>, Option<Formula>) {
     let mut parts = Vec::new();
     split(on.root(), &mut parts);
