@@ -35,8 +35,8 @@ impl DataType {
     }
 
     /// Joins this type with another one by `join`. If that returns `None` for two arrays or two maps, their
-    /// elements, keys and values are joined in turn; for any other two types, also structs, it keeps the
-    /// first.
+    /// elements, keys and values are joined in turn; of any other two types, the result is the first, for
+    /// structs with its own fields.
     pub(crate) fn joined(&self, other: &Self, join: &mut Join<'_>) -> Result<Self> {
         if let Some(joined) = join(self, other)? {
             return Ok(joined);
@@ -101,7 +101,7 @@ impl StructType {
         self.as_read() == other.as_read()
     }
 
-    /// Returns the columns by name, with no metadata but those that say how values are read.
+    /// Returns the columns sorted by name, with only the metadata that determine how values are read.
     fn as_read(&self) -> Self {
         let mut columns = self.clone();
         columns.change_fields(&mut |field| {
