@@ -18,7 +18,8 @@ pub(crate) struct KeyRange {
 }
 
 impl KeyRange {
-    /// Creates an empty range; `None` for types whose literals may have another order.
+    /// Creates an empty range; `None` for types whose values may sort in another order than the literals of a
+    /// filter.
     pub(super) fn new(column: String, data_type: &DataType, null_safe: bool) -> Option<Self> {
         let ordered = matches!(
             data_type,

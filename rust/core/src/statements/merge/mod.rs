@@ -205,8 +205,8 @@ impl Merge {
         self.unmatched.is_empty()
     }
 
-    /// Returns the minimum and the maximum source key for each plain column of the table whose literals
-    /// have the same order.
+    /// Returns the minimum and the maximum source key for each plain column of the table whose type
+    /// [`KeyRange::new`] accepts.
     pub(super) fn key_ranges(&self) -> &[KeyRange] {
         &self.join.key_ranges
     }
