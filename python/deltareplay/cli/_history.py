@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def author(commit: Mapping[str, Any]) -> str:
-    """Return the user, or else the engine, that made a commit.
+    """Return the user and the engine that made a commit, as far as they are known.
 
     >>> author({"userName": None, "userId": "7", "engineInfo": "Spark"}), author({})
     ('7 with Spark', '')
