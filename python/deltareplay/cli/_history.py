@@ -179,7 +179,7 @@ def _new_commits(table: Table, start: int | None, interval: float) -> Iterator[d
             time.sleep(interval)
             continue
         if len(commits) == limit:
-            # commits that were added since are in place of the oldest ones
+            # if commits were added after the snapshot, the oldest ones are missing
             for version in range(last + 1, commits[-1]["version"]):
                 yield from records(table.history(version=version).to_batches())
         yield from reversed(commits)
