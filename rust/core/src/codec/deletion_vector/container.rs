@@ -19,7 +19,7 @@ pub(super) enum ContainerKind {
     /// Values of two bytes, ascending.
     Array,
     /// A bitmap of 65,536 bits.
-    Words,
+    Bitmap,
     /// Pairs of two-byte values: the first row, and the number of rows after it.
     Runs,
 }
@@ -49,7 +49,7 @@ impl Container {
         let count = self.count as usize;
         match self.kind {
             ContainerKind::Array => count * 2,
-            ContainerKind::Words => WORDS_BYTES,
+            ContainerKind::Bitmap => WORDS_BYTES,
             ContainerKind::Runs => count * 4,
         }
     }
@@ -65,7 +65,7 @@ impl Container {
         let bytes = self.bytes(bytes);
         match self.kind {
             ContainerKind::Array => ContainerRows::Array(bytes.as_chunks().0),
-            ContainerKind::Words => ContainerRows::Words(bytes.as_chunks().0),
+            ContainerKind::Bitmap => ContainerRows::Bitmap(bytes.as_chunks().0),
             ContainerKind::Runs => ContainerRows::Runs(bytes.as_chunks().0),
         }
     }
@@ -75,7 +75,7 @@ impl Container {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ContainerRows<'a> {
     Array(&'a [[u8; 2]]),
-    Words(&'a [[u8; 8]]),
+    Bitmap(&'a [[u8; 8]]),
     Runs(&'a [[u8; 4]]),
 }
 
@@ -98,7 +98,7 @@ impl ContainerRows<'_> {
             Self::Array(values) => values
                 .binary_search_by_key(&row, |value| u16::from_le_bytes(*value))
                 .is_ok(),
-            Self::Words(words) => words
+            Self::Bitmap(words) => words
                 .get(usize::from(row >> 6))
                 .is_some_and(|word| u64::from_le_bytes(*word) >> (row & 63) & 1 == 1),
             Self::Runs(runs) => {
@@ -112,7 +112,7 @@ impl ContainerRows<'_> {
     pub(super) fn min(&self) -> Option<u16> {
         match self {
             Self::Array(values) => values.first().map(|value| u16::from_le_bytes(*value)),
-            Self::Words(words) => {
+            Self::Bitmap(words) => {
                 let index = words.iter().position(|word| *word != [0; 8])?;
                 let word = u64::from_le_bytes(*words.get(index)?);
                 u16::try_from(index * 64 + word.trailing_zeros() as usize).ok()
@@ -124,7 +124,7 @@ impl ContainerRows<'_> {
     pub(super) fn max(&self) -> Option<u16> {
         match self {
             Self::Array(values) => values.last().map(|value| u16::from_le_bytes(*value)),
-            Self::Words(words) => {
+            Self::Bitmap(words) => {
                 let index = words.iter().rposition(|word| *word != [0; 8])?;
                 let word = u64::from_le_bytes(*words.get(index)?);
                 u16::try_from(index * 64 + 63 - word.leading_zeros() as usize).ok()
@@ -144,7 +144,7 @@ impl ContainerRows<'_> {
                     }
                 }
             }
-            Self::Words(words) => {
+            Self::Bitmap(words) => {
                 for (to, word) in into.iter_mut().zip(*words) {
                     *to ^= u64::from_le_bytes(*word);
                 }

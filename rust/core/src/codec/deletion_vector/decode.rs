@@ -223,7 +223,7 @@ fn values(cursor: &mut Cursor<'_>, cardinality: u32) -> Result<Container> {
                 "a bitmap states {cardinality} bits set and has {ones}"
             )));
         }
-        container.kind = ContainerKind::Words;
+        container.kind = ContainerKind::Bitmap;
         container.count = 0;
     }
     Ok(container)

@@ -45,7 +45,7 @@ impl OpenRange {
                     open.add(row, row + 1, emit);
                 }
             }
-            ContainerRows::Words(words) => {
+            ContainerRows::Bitmap(words) => {
                 for (index, word) in (0_u64..).step_by(64).zip(words) {
                     let mut word = u64::from_le_bytes(*word);
                     while word != 0 {
