@@ -23,7 +23,7 @@ class Expressions:
 
     Attributes:
         qualifier: The qualifier of the table.
-        aliases: The qualifier by other names that the table may have before columns.
+        aliases: The qualifier by the other names of the table that may qualify columns.
     """
 
     qualifier: str = "target"

@@ -111,7 +111,7 @@ def skipping_filter(
 
 
 def _sql(condition: str | Column, frame: DataFrame, alias: str) -> str | None:
-    """Return a condition as SQL, with the alias alone before columns of the table."""
+    """Return a condition as SQL, in which only the alias qualifies columns of the table."""
     if isinstance(condition, str):
         return condition
     text = _printed(condition, frame)

@@ -108,7 +108,7 @@ class RowStatement(SharedStatement):
         return entry if entry.is_delta else None
 
     def aliases(self, entry: CatalogEntry) -> dict[Name, str]:
-        """Return the qualifier by the names that the table may have before columns."""
+        """Return the qualifier by the table's names that may qualify columns; empty with an alias."""
         if self.alias is not None:
             return {}
         table = entry.qualified_parts if entry.parts == self.table else self.table
@@ -123,5 +123,5 @@ class RowStatement(SharedStatement):
         return result
 
     def change(self, spark: SparkSession, table: Table, aliases: qualifiers.Aliases) -> DataFrame:
-        """Change the rows of the table, whose names before columns are replaced by aliases."""
+        """Change the rows; ``aliases`` replace the table's names that qualify columns."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""Names of tables before columns, such as ``sales.orders.id``, replaced by aliases.
+"""Names of tables that qualify columns, as in ``sales.orders.id``, replaced by aliases.
 
 Spark knows the tables of a statement by their aliases alone, since deltareplay reads them.
 """
@@ -14,12 +14,12 @@ from deltareplay.spark.syntax.tokens import Sql, Token
 
 _T = TypeVar("_T")
 
-#: The aliases of tables by the names that columns may have before them, in lower case.
+#: The aliases of tables by the names that may qualify their columns, in lower case.
 Aliases = Mapping[Name, str]
 
 
 def aliases(table: Sequence[str], alias: str) -> dict[Name, str]:
-    """Return the alias of a table by each of its names before columns, without the last part alone.
+    """Return the alias by each name of a table that may qualify columns, except the last part.
 
     >>> aliases(("spark_catalog", "Sales", "orders"), "o")
     {('spark_catalog', 'sales', 'orders'): 'o', ('sales', 'orders'): 'o'}
@@ -56,7 +56,7 @@ def edits(tokens: Sequence[Token], aliases: Aliases) -> list[tuple[int, int, str
 
 
 def with_aliases(expression: _T, aliases: Aliases | None) -> _T:
-    """Replace names of tables before columns by aliases; return other values as they are.
+    """Replace names of tables that qualify columns by aliases; return other values as they are.
 
     >>> with_aliases("a.t.x = s.y AND f(A.T.`x.z`) AND a.t(1)", {("a", "t"): "t"})
     '`t`.x = s.y AND f(`t`.`x.z`) AND a.t(1)'
