@@ -1,8 +1,9 @@
 //! The only module that does I/O: list, read, read ranges, create, delete.
 //!
-//! A [`Storage`] is bound to one table root; all paths are relative to that root, separated by `/` and not
-//! encoded. [`PathResolver`] converts paths of the log to them. The interface is synchronous; async and its
-//! runtime are internal to this module and belong to one process id, because PySpark forks its workers.
+//! A [`Storage`] is bound to one table root; its paths are relative to that root, except those of files below
+//! another allowed root, and are separated by `/` and not encoded. [`PathResolver`] converts paths of the log
+//! to them. The interface is synchronous; async and its runtime are internal to this module and belong to one
+//! process id, because PySpark forks its workers.
 
 use std::borrow::Cow;
 use std::fmt::Debug;
