@@ -60,8 +60,8 @@ pub use scratch::Scratch;
 pub use temporary::TemporaryFile;
 pub use vended::{Access, Credentials, VendedStorage, Vending};
 
-/// Ranges of a file with fewer bytes between them are fetched together: a request costs more than these
-/// bytes.
+/// Ranges of a file with at most this many bytes between them are fetched together: a request costs more than
+/// these bytes.
 const MAX_GAP_BYTES: u64 = 1 << 20;
 
 /// The maximum number of files that are deleted in one call of the storage.
