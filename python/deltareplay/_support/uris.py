@@ -38,7 +38,7 @@ def without_secrets(uri: str) -> str:
 
 
 def refuse_signature(uri: str) -> None:
-    """Check that a URI is not signed: stores take ``?`` as part of the path, and print it.
+    """Check that a URI is not signed: a signature would be part of the path, also in messages.
 
     Raises:
         InvalidArgumentError: ``uri.form``.
