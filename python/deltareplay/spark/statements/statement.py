@@ -108,7 +108,7 @@ class RowStatement(SharedStatement):
         return entry if entry.is_delta else None
 
     def aliases(self, entry: CatalogEntry) -> dict[Name, str]:
-        """Return the qualifier by the table's names that may qualify columns; none with an alias."""
+        """Return the qualifier by the table's names that qualify columns; none with an alias."""
         if self.alias is not None:
             return {}
         table = entry.qualified_parts if entry.parts == self.table else self.table
