@@ -107,7 +107,9 @@ class CreateTable(Statement):
 
     @property
     def only_registers(self) -> bool:
-        """Whether the statement only registers a name: it has a location and no definition."""
+        """Whether it only registers a name: ``CREATE`` with a location and no definition."""
+        if self.mode not in ("create", "create_if_not_exists"):
+            return False
         clauses = (self.columns, self.partition_by, self.cluster_by, self.properties, self.query)
         return self.location is not None and self.comment is None and not any(clauses)
 
