@@ -1,8 +1,8 @@
 //! Compares the rows that a commit removed with those that it added: each row was deleted, inserted, updated
 //! or carried over.
 //!
-//! Rows are represented by hashes: about 100 bytes for each removed row; rows with ids by 32 bytes for each
-//! run of ids, removed and added. If there are too many rows, they are split in halves by hash, and each
+//! Rows are represented by hashes, about 100 bytes for each removed row; rows with ids by 32 bytes for each run
+//! of consecutive ids, on both sides. If there are too many rows, they are split in halves by hash, and each
 //! half is compared separately.
 
 use std::collections::HashMap;
@@ -34,7 +34,7 @@ pub(in crate::changes) enum Compared {
     TooMany,
 }
 
-/// The removed rows that were not carried over, and the added rows that are new.
+/// The removed and the added rows that were not carried over.
 pub(super) struct Differences {
     pub removed: Vec<IdentifiedRow>,
     pub new: Vec<IdentifiedRow>,
@@ -175,6 +175,7 @@ pub(in crate::changes) fn compare(
         if let Some(outcome) = outcome.map_err(|error| error.at_version(stamp.version))? {
             return Ok(outcome);
         }
+        // an id occurs twice: below, that is an error only if it makes an update ambiguous
     }
     let outcome = differences(rows, (removed, new));
     let Some(outcome) = outcome.map_err(|error| error.at_version(stamp.version))? else {
@@ -220,7 +221,7 @@ pub(in crate::changes) fn compare(
 }
 
 /// Compares rows by runs of row ids, like [`compare`]; the first `num_removed` pieces contain removed rows.
-/// `None` if an id occurs twice.
+/// `None` if an id occurs twice among the removed or among the added rows.
 fn compare_ids(
     rows: ShareReader<'_>,
     stamp: Stamp,
@@ -296,7 +297,7 @@ struct Labelled {
     labels: Vec<RowLabel>,
     /// The number of rows of the piece, if known.
     rows: Option<u64>,
-    /// The rows with their codes, if they were read already.
+    /// The rows, with a change code for each, and the commits of the codes; if the rows were read already.
     read: Option<(Vec<RecordBatch>, Arc<Vec<Stamp>>)>,
 }
 
@@ -367,7 +368,7 @@ impl LabelledPieces {
         }
     }
 
-    /// Returns the pieces with changed rows, restricted to these.
+    /// Returns the pieces that have changed rows, restricted to their changed rows.
     pub(in crate::changes) fn finish(self) -> Result<Vec<Piece>> {
         let pieces = self.0.into_iter();
         let changed =
