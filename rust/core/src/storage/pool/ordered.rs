@@ -22,8 +22,8 @@ type Work<U, T> = dyn Fn(U) -> Result<T> + Send + Sync;
 /// At most `look_ahead` units (at least one) are started or finished ahead of the consumer, so that memory
 /// is bounded. After an error, the results of later units are still returned if requested. A panic
 /// inside `work` is the error `internal.panic`. Dropping the iterator cancels the units that have not
-/// started. It calls [`interrupt::check`] before each result; an interrupt is the last result. A single
-/// unit, a pool of one thread, and units started by a unit run in the caller's thread.
+/// started. The iterator calls [`interrupt::check`] before each result; an interrupt is the last result. A
+/// single unit, a pool of one thread, and units started by a unit run in the caller's thread.
 pub fn ordered<U, T, W>(units: Vec<U>, look_ahead: usize, work: W) -> Ordered<U, T>
 where
     U: Send + 'static,
@@ -156,7 +156,7 @@ fn wait<T>(pool: &ThreadPool, receiver: &Receiver<Result<T>>) -> Result<T> {
         return wait_as_worker(pool, receiver);
     }
     loop {
-        // checked before each result, since results that are ready leave no time to wait
+        // before each result: while results are ready, the wait below never times out
         interrupt::check()?;
         match receiver.recv_timeout(interrupt::INTERVAL) {
             Ok(result) => return result,
