@@ -91,7 +91,7 @@ impl LocalStorage {
             .metadata()
             .map_err(|cause| failed("read", path, cause))?;
         if self.confinement.is_some() && !is_same(&full, &file, &metadata) {
-            let message = "another file took its place while it was opened: try again";
+            let message = "this file was replaced while it was opened: try again";
             return Err(Error::storage("storage.exchanged", message).at_path(path));
         }
         if !metadata.is_file() {
@@ -273,7 +273,7 @@ impl Storage for LocalStorage {
                 Err(error) => results.extend(repeat(&error, paths_of_unit)), // an interrupt or a bug
             }
         }
-        // after an interrupt, units end early; every path still gets a result
+        // after an interrupt, the iterator ends early; every path still gets a result
         results.resize_with(paths.len(), || Err(Error::interrupted()));
         results
     }
@@ -308,7 +308,7 @@ impl Storage for LocalStorage {
         self.replace(path, &mut |file| file.write_all(bytes))
     }
 
-    /// Lets the system copy, by reference if the file system supports it.
+    /// Lets the system copy the bytes, as a reflink if the file system supports it.
     fn copy(&self, from: &str, to: &str) -> Result<bool> {
         let (mut source, metadata) = self.open(from)?;
         let mut incomplete = None;
