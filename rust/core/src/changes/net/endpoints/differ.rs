@@ -27,15 +27,15 @@ pub(super) struct BatchRow {
 }
 
 impl BatchRow {
-    /// In no batch.
+    /// The position before the row is read.
     pub(super) const NONE: Self = Self {
         batch: u32::MAX,
         row: u32::MAX,
     };
 }
 
-/// Marks the pairs of rows that differ in one of the first `num_columns` columns. Values are equal as in
-/// [`hash_rows`].
+/// Marks the pairs of rows that differ in one of the first `num_columns` columns. As in [`hash_rows`], nulls
+/// are equal, NaN equals NaN, and `-0.0` equals `0.0`.
 pub(super) fn differ(
     batches: &[&RecordBatch],
     num_columns: usize,
@@ -140,7 +140,7 @@ impl<'a> ColumnComparison<'a> {
         Ok(())
     }
 
-    /// Compares the values of each pair; nulls are equal, and pairs that differ already are skipped.
+    /// Compares the values of each pair; skips pairs that differ in an earlier column.
     fn each<V: PartialEq>(self, value: impl Fn(&BatchRow) -> Option<V> + Sync) {
         let flags = self.differs.par_chunks_mut(PAIRS_PER_UNIT);
         flags
