@@ -43,21 +43,23 @@ pub(in crate::expr) fn decimal(text: &str, precision: u8, scale: u8) -> Option<D
         .filter(|value| value.unscaled().unsigned_abs() < limit)
 }
 
-/// Parses a date as Spark's cast does: `2026-01-31`, `2026-1-31`, `2026-01`, `2026`; a full date may be followed
-/// by `T` or a space and any text.
+/// Parses a date as Spark's cast does: `2026-01-31`, `2026-1-31`, `2026-01`, `2026`; a full date may be
+/// followed by `T` or a space and any text.
 pub(in crate::expr) fn date(text: &str) -> Option<i32> {
     let text = text.trim();
     let (day, rest) = match text.find(['T', ' ']) {
         Some(at) => text.split_at_checked(at)?,
         None => (text, ""),
     };
-    let parts = day.trim_start_matches(['+', '-']).split('-').count();
-    let is_whole = rest.is_empty() || parts == 3;
-    is_whole.then(|| values::date(&padded(day))).flatten()
+    let is_full = day.trim_start_matches(['+', '-']).split('-').count() == 3;
+    if !is_full && !rest.is_empty() {
+        return None;
+    }
+    values::date(&padded(day))
 }
 
-/// Parses a timestamp as Spark's cast does: a date and, after `T` or a space, a time whose fields may have one
-/// digit. Returns microseconds since the epoch; with `utc`, an offset from UTC is applied.
+/// Parses a timestamp as Spark's cast does: a date and, after `T` or a space, a time whose fields may have
+/// one digit. Returns microseconds since the epoch; `utc` as in [`values::timestamp`].
 pub(in crate::expr) fn timestamp(text: &str, utc: bool) -> Option<i64> {
     values::timestamp(&padded(text), TimeUnit::Microsecond, utc)
 }
