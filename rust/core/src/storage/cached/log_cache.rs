@@ -20,8 +20,8 @@ pub(super) mod ranges;
 const VARIABLE: &str = "DELTAREPLAY_LOG_CACHE";
 const DEFAULT_MIB: usize = 64;
 
-/// A file, or a part of one, is cached if it takes at most one part in this many of the budget.
-const LARGEST_SHARE: usize = 4;
+/// A file, or a part of one, is cached if it takes at most the budget divided by this number.
+const CACHED_DIVISOR: usize = 4;
 
 /// The approximate size of an entry without its strings and bytes.
 const ENTRY: usize = 160;
@@ -55,7 +55,7 @@ pub(super) fn budget() -> usize {
 
 /// Returns the maximum size in bytes of a file, or a part of one, that is cached.
 pub(super) fn max_cached_bytes() -> usize {
-    budget() / LARGEST_SHARE
+    budget() / CACHED_DIVISOR
 }
 
 /// Reads the budget from the environment: whenever a table is opened, since threads of requests must not

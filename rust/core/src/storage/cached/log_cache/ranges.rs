@@ -11,13 +11,13 @@ use super::{
 use crate::storage::MAX_GAP_BYTES;
 use crate::storage::file_bytes::{gaps, merge_close, overlap};
 
-/// Bytes fetched ahead take at most one part in this many of the budget while they are pending.
-pub(super) const PENDING_SHARE: usize = 2;
+/// The pending bytes of prefetching are at most the budget divided by this number.
+pub(super) const PENDING_DIVISOR: usize = 2;
 
 /// The approximate maximum size of a prefetching request in bytes, except for whole files.
 pub(super) const MAX_REQUEST: u64 = 4 << 20;
 
-/// A remainder of at most this many bytes has no request of its own: the others become a little longer.
+/// A remainder of at most this many bytes has no request of its own: the other requests become longer.
 pub(super) const MIN_REQUEST: u64 = 64 << 10;
 
 /// The known and the missing parts of ranges of a file.
@@ -74,7 +74,7 @@ impl LogCache {
         files: &[(String, Option<Range<u64>>)],
     ) -> Vec<CachePromise> {
         let mut promised = Vec::with_capacity(files.len());
-        let max_bytes = (budget() / PENDING_SHARE) as u64;
+        let max_bytes = (budget() / PENDING_DIVISOR) as u64;
         for ranges in files.chunk_by(|(path, _), (next, _)| path == next) {
             let Some((path, _)) = ranges.first() else {
                 continue;

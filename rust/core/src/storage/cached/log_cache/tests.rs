@@ -1,4 +1,4 @@
-use super::ranges::{MAX_REQUEST, MIN_REQUEST, PENDING_SHARE, Ranges};
+use super::ranges::{MAX_REQUEST, MIN_REQUEST, PENDING_DIVISOR, Ranges};
 use super::*;
 
 fn key(name: &str) -> Arc<TableKey> {
@@ -160,7 +160,7 @@ fn a_dropped_or_outdated_promise_caches_nothing() {
 #[test]
 fn pending_bytes_stay_within_the_budget() {
     let (mut cache, key) = (LogCache::default(), key("cache-tests-pending"));
-    let max_pending = (budget() / PENDING_SHARE) as u64;
+    let max_pending = (budget() / PENDING_DIVISOR) as u64;
     cache.record_listing(
         &key,
         ("_delta_log", ""),
@@ -224,7 +224,7 @@ fn a_range_of_any_claimed_length_has_few_promises() {
         let (mut cache, key) = (LogCache::default(), key("t"));
         let file = file("1.parquet", size, 7);
         cache.record_listing(&key, ("_delta_log", ""), std::slice::from_ref(&file));
-        let max_pending = (budget() / PENDING_SHARE) as u64;
+        let max_pending = (budget() / PENDING_DIVISOR) as u64;
         let promised = cache.promise(&key, &[(file.path, Some(1..size))]);
         let bytes = promised.iter().map(|promise| promise.range());
         let bytes: u64 = bytes.map(|range| range.end - range.start).sum();
