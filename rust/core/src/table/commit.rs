@@ -10,7 +10,8 @@ use crate::snapshot::Snapshot;
 use crate::storage::pool::BackgroundTask;
 use crate::transaction::{Commit, CommitDescription, Transaction, TransactionOptions};
 
-/// The maximum number of files of a table whose checksum is computed in full after a commit.
+/// The maximum number of files of a table whose checksum is computed in full after a commit without a
+/// checkpoint.
 const SMALL_TABLE: u64 = 1_000;
 
 /// The result of a commit, and of the maintenance after it.
@@ -24,8 +25,9 @@ pub struct Committed {
 }
 
 impl Table {
-    /// Commits a transaction; then writes the checkpoint that is due, and the checksum if it can be derived
-    /// from the previous one or the table is small. Deletes expired log files after such a checkpoint.
+    /// Commits a transaction; then writes the checkpoint if one is due, and the checksum if it can be derived
+    /// from the previous one, the table is small, or a checkpoint is due. After writing a checkpoint, deletes
+    /// expired log files.
     ///
     /// # Errors
     ///
@@ -40,10 +42,10 @@ impl Table {
         Ok(Committed { commit, afterwards })
     }
 
-    /// Publishes a version in its catalog, and writes its checksum and its checkpoint. Derives the checksum from
-    /// that of the previous version, which the transaction has `read` unless another writer won. Computes it in
-    /// full if that is impossible and the table is small, and for versions that get a checkpoint: everything is
-    /// then read anyway, and errors do not accumulate.
+    /// Publishes a version in its catalog, and writes its checksum and its checkpoint. Derives the checksum
+    /// from that of the previous version, which the transaction has `read` unless another writer won. Computes
+    /// the checksum in full if that is impossible and the table is small, and for versions that get a
+    /// checkpoint: everything is then read anyway, and errors do not accumulate.
     fn maintain(&self, version: u64, commit: &Commit, read: Option<&Snapshot>) -> Result<()> {
         if commit.becomes_catalog_managed {
             self.source.hand_over(version)?;
@@ -54,7 +56,7 @@ impl Table {
             cache.set_listing_start(0);
         }
         let publishing = self.source.publish_in_background(version)?;
-        let carried = if commit.checkpoint_due {
+        let derived = if commit.checkpoint_due {
             Ok(false)
         } else {
             let previous = if version == 0 && commit.adds.len() as u64 <= SMALL_TABLE {
@@ -66,7 +68,7 @@ impl Table {
             write_checksum_from_previous(&self.source, version, previous, commit.text.as_bytes())
         };
         publishing.map_or(Ok(()), BackgroundTask::wait)?;
-        let carried = carried?;
+        let derived = derived?;
         let is_small = || {
             let previous = version.checked_sub(1);
             previous.is_none_or(|previous| {
@@ -74,11 +76,11 @@ impl Table {
                     .is_some_and(|files| files <= SMALL_TABLE)
             })
         };
-        if !commit.checkpoint_due && (carried || !is_small()) {
+        if !commit.checkpoint_due && (derived || !is_small()) {
             return Ok(());
         }
         let snapshot = self.snapshot(At::Version(version), Some(false))?;
-        if !carried {
+        if !derived {
             write_checksum(&self.source, &snapshot, Some(&commit.id))?;
         }
         if commit.checkpoint_due && !has_checkpoint(&self.source, version)? {
@@ -96,8 +98,8 @@ impl Table {
         VersionChecksum::parse(&bytes).ok()?.num_files
     }
 
-    /// Starts a transaction that reads a snapshot of this table; without one, it creates the table, and
-    /// metadata and protocol are staged in it.
+    /// Starts a transaction that reads a snapshot of this table. Without a snapshot, the transaction creates
+    /// the table; its metadata and protocol must be staged.
     ///
     /// # Errors
     ///
