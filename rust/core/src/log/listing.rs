@@ -157,7 +157,8 @@ impl LogListing {
                 });
             } else if let Some((_, file)) = files_of_parts.first() {
                 let message = format!(
-                    "the checkpoint has {} of its {count} parts, so it was ignored: delete them or write it again",
+                    "the checkpoint has {} of its {count} parts, so it was ignored: delete its files or write \
+                     it again",
                     files_of_parts.len()
                 );
                 let warning = LogWarning::new(
@@ -188,8 +189,8 @@ impl LogListing {
         commit.into_iter().chain(checkpoint).min()
     }
 
-    /// Returns the oldest version that can be reconstructed: 0 with commit 0, otherwise the oldest
-    /// checkpoint that is followed by its next commits.
+    /// Returns the oldest version that can be reconstructed: 0 with commit 0, otherwise the version of the
+    /// oldest checkpoint without a gap between it and the first commit.
     pub fn earliest_recreatable(&self) -> Option<u64> {
         let first = self.commits.first().map(|commit| commit.version);
         if first == Some(0) {
