@@ -1,8 +1,8 @@
 //! Writing of data files.
 //!
-//! An [`InputConverter`] converts rows to the table's columns and checks its constraints; a [`RowWriter`] partitions
-//! them and writes Parquet files according to a [`Layout`], with statistics. Memory is bounded by the open
-//! files. Nothing here commits: [`WrittenFiles`] are deleted again unless they are kept.
+//! An [`InputConverter`] converts rows to the table's columns and checks its constraints; a [`RowWriter`]
+//! partitions them and writes Parquet files according to a [`Layout`], with statistics. The memory of open
+//! files is limited. Nothing here commits: [`WrittenFiles`] are deleted again unless they are kept.
 //!
 //! Protocol: "Per-file Statistics", "Partition Value Serialization", "Column Mapping".
 
@@ -60,7 +60,7 @@ use crate::storage::interrupt;
 
 /// The maximum number of rows processed at a time, whatever the size of the incoming batches.
 const STEP_ROWS: usize = 64 << 10;
-/// The maximum decoded bytes processed at a time: text of the file's types is limited to 2 GiB per batch.
+/// The maximum decoded bytes processed at a time: an array with 32-bit offsets has at most 2 GiB of strings.
 pub(crate) const STEP_BYTES: u64 = 64 << 20;
 
 /// Calls `take` with the rows of a stream, a bounded number at a time.
