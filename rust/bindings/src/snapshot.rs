@@ -36,7 +36,7 @@ type Difference = (&'static str, String, Option<String>, Option<String>);
 /// Files, rows and bytes.
 type Totals = (u64, Option<u64>, u64);
 
-/// One version of a table. Everything is read on demand.
+/// One version of a table. Its files, transactions and domains are read on demand.
 #[pyclass(module = "deltareplay._native", frozen)]
 pub(crate) struct Snapshot {
     table: Table,
@@ -125,7 +125,8 @@ impl Snapshot {
         detached(py, || self.state.num_rows(self.table.source()))
     }
 
-    /// Returns the minimum and the maximum of a column, if the log determines them, and Python has them.
+    /// Returns the minimum and the maximum of a column, if the log determines them and values of Python can
+    /// hold them.
     fn min_max(&self, py: Python<'_>, column: &str) -> PyResult<Option<ArrowBatch>> {
         let bounds = detached(py, || min_max(self.table.source(), &self.state, column))?;
         if bounds.iter().flat_map(RecordBatch::columns).any(is_far) {
@@ -195,7 +196,7 @@ impl Snapshot {
     }
 
     /// Splits the replay of the live files into pieces; returns the pieces, the tail that is needed to read
-    /// them, and the files that the tail adds.
+    /// them, and the live files that the tail adds. With `keyed`, there are no such files, but pieces for them.
     #[pyo3(signature = (columns=None, filter=None, *, piece_size, keyed=false))]
     fn replay_plan(
         &self,
