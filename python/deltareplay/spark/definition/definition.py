@@ -74,7 +74,8 @@ def column(
         data_type: Its type, as DDL or as PySpark's.
         nullable: Whether it may be null.
         computed: The SQL expression of a generated column.
-        identity: Start and step of generated values, and whether writers may set them.
+        identity: Start and step of the generated values, and whether writers may insert values of
+            their own.
         comment: Its comment.
         default: The SQL expression of its default.
 
@@ -123,8 +124,9 @@ def execute(spark: SparkSession, definition: Definition) -> tuple[Table, str | N
 
     Raises:
         InvalidArgumentError: There is neither a name nor a path, or the name has another path
-            (``definition.place``); there is a table already, by this name or at the catalog's
-            path for it (``table.exists``); or as by ``column_expressions.check``.
+            (``definition.place``); the text is not a name (``name.syntax``); there is a table
+            already, by this name or at the catalog's path for it (``table.exists``); or as by
+            ``column_expressions.check``.
         TableNotFoundError: There is no table to replace (``name.not_delta``, or
             ``table.not_found`` at a path); the name is that of a view or of another format
             (``name.not_delta``); or, for a new name, there is no such schema, or it has no location
