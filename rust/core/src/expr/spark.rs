@@ -3,8 +3,8 @@
 //! The writer of the log controls a table's constraints, generated columns and defaults. Spark would
 //! evaluate any text: method calls of Java, subqueries that read files, environment variables. So Spark
 //! never gets text of a log, but only what is printed here from the parsed expression: columns of the
-//! table, literals, operators, casts, `CASE`, and the functions of [`functions`]. Anything else is refused
-//! by its name.
+//! table, literals, operators, casts, `CASE`, and the functions of [`functions`]. Anything else is an error
+//! that names it.
 
 mod calls;
 mod functions;
@@ -70,10 +70,7 @@ pub fn for_spark(
         naming,
     };
     let formula = Formula::parse(text).map_err(|cause| {
-        let message = format!(
-            "{what} is not an expression that can be checked: {}",
-            clipped(text)
-        );
+        let message = format!("{what} cannot be parsed: {}", clipped(text));
         Error::unsupported("spark.expression", message).because(cause)
     })?;
     match printer.value(formula.root()) {
@@ -143,7 +140,7 @@ impl Printer {
         Ok(())
     }
 
-    /// Prints in parentheses, so that it is one operand.
+    /// Puts the text that `print` adds in parentheses, so that it is one operand.
     fn parenthesized(&mut self, print: impl FnOnce(&mut Self) -> PrintResult) -> PrintResult {
         self.sql.push('(');
         print(self)?;
@@ -151,8 +148,8 @@ impl Printer {
         Ok(())
     }
 
-    /// Prints an operand of an operator other than AND, OR and NOT. A condition needs parentheses there:
-    /// Spark refuses it, or parses it differently than our parser.
+    /// Prints an operand of an operator other than AND, OR and NOT. Refuses a condition without parentheses
+    /// there: Spark does too, or parses it differently than our parser.
     fn operand(&mut self, root: &Expr) -> PrintResult {
         let is_condition = match root {
             Expr::BinaryOp { op, .. } => matches!(op, BinaryOperator::And | BinaryOperator::Or),
