@@ -1,4 +1,4 @@
-//! Reads the live files of one piece.
+//! Reads the live files or the tombstones of one piece.
 
 use std::sync::Arc;
 
@@ -166,7 +166,8 @@ fn selected(
     Ok(all.map(move |next| next.map_err(located)))
 }
 
-/// Returns the added files as a column; null for files that the filter skips, whose keys still count.
+/// Returns the added files as a column; null for files that the filter skips, whose keys still hide older
+/// actions.
 fn added_files(request: &LiveRequest, rows: &RecordBatch) -> Result<ArrayRef> {
     let passed = match &request.filter {
         Some(filter) => Some(filter.may_match(&filter.columns().of(rows)?)?),
@@ -210,8 +211,8 @@ fn vanished(error: Error) -> Error {
     if error.code() != "storage.not_found" {
         return error;
     }
-    let message = "this file of the log existed when the replay was planned, but no longer does: the log was cleaned in the \
-                   meantime; plan again";
+    let message = "this file of the log existed when the replay was planned, but no longer does: the log was \
+                   cleaned in the meantime; plan again";
     let mut vanished = Error::corrupt("replay.vanished", message);
     if let Some(path) = error.path() {
         vanished = vanished.at_path(path);
