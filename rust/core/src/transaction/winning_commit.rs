@@ -23,7 +23,7 @@ pub(super) struct Winner {
 }
 
 impl Winner {
-    /// Returns the commits from `version` on, oldest first, without a gap.
+    /// Returns the commits from `version` on, oldest first, up to the first gap.
     pub(super) fn since(storage: &dyn Storage, version: u64) -> Result<Vec<Self>> {
         let mut commits: Vec<VersionedFile> = LogListing::read(storage, version)?
             .commits
@@ -80,7 +80,7 @@ impl Winner {
         self.info.get("isBlindAppend").and_then(Value::as_bool) == Some(true)
     }
 
-    /// Returns the high-water mark of row ids after this commit, if it changed.
+    /// Returns the high-water mark of row ids that this commit sets, if any.
     pub(super) fn high_water_mark(&self) -> Option<i64> {
         let mut domains = self.actions.domains.iter();
         let (_, domain) = domains.find(|(_, domain)| domain.domain == ROW_TRACKING)?;
