@@ -15,7 +15,7 @@ use crate::expr::value::comparison::Op;
 use crate::expr::value::literal::{Decimal, Literal};
 use crate::spec::values::has_zone;
 
-/// The result; `None` if the expression must be evaluated for each row.
+/// A simplified expression; `None` if the expression must be evaluated for each row.
 type Simplified<T> = Result<Option<T>, ParseError>;
 
 /// Unwraps `Some`, or returns `None` from the function.
@@ -33,7 +33,8 @@ macro_rules! known {
 pub(super) struct Simplifier {
     /// Its start, for error messages.
     start: Location,
-    /// The remaining depth of conditions: each prints with parentheses around the next.
+    /// The remaining levels of nested conditions: each adds parentheses to the printed predicate, whose depth
+    /// is limited. Deeper conditions are evaluated for each row.
     levels: usize,
 }
 
@@ -350,7 +351,8 @@ impl Simplifier {
         }
     }
 
-    /// Casts a literal to another type; `None` if that depends on the time zone, or the type is unknown.
+    /// Casts a literal to another type; `None` if the result depends on the time zone, or if the type is
+    /// unknown or has no such cast.
     fn cast(&self, literal: Literal, type_name: &ast::DataType) -> Simplified<Literal> {
         let name = type_name.to_string();
         let target = known!(named_type(&name));
