@@ -251,7 +251,7 @@ impl Simplifier {
     fn literal(&self, root: &ast::Expr) -> Simplified<Literal> {
         match root {
             ast::Expr::Nested(inner) => self.literal(inner),
-            ast::Expr::Value(value) => self.value(value, ""),
+            ast::Expr::Value(value) => self.value(value),
             ast::Expr::UnaryOp {
                 op: op @ (UnaryOperator::Minus | UnaryOperator::Plus),
                 expr,
@@ -270,7 +270,7 @@ impl Simplifier {
                 }
             }
             ast::Expr::TypedString(typed) => {
-                let literal = known!(self.value(&typed.value, "")?);
+                let literal = known!(self.value(&typed.value)?);
                 self.cast(literal, &typed.data_type)
             }
             ast::Expr::Cast {
@@ -291,12 +291,12 @@ impl Simplifier {
         }
     }
 
-    fn value(&self, value: &ValueWithSpan, sign: &str) -> Simplified<Literal> {
+    fn value(&self, value: &ValueWithSpan) -> Simplified<Literal> {
         Ok(Some(match &value.value {
             Value::Null => Literal::Null,
             Value::Boolean(value) => Literal::Boolean(*value),
             Value::SingleQuotedString(text) => Literal::String(string_literals::value(text)),
-            Value::Number(..) => return self.number(value, sign, None),
+            Value::Number(..) => return self.number(value, "", None),
             Value::HexStringLiteral(digits) => {
                 if string_literals::is_number(value, digits) {
                     let what = "hexadecimal numbers".to_owned();
