@@ -196,7 +196,8 @@ impl Snapshot {
     }
 
     /// Splits the replay of the live files into pieces; returns the pieces, the tail that is needed to read
-    /// them, and the live files that the tail adds. With `keyed`, there are no such files, but pieces for them.
+    /// them, and the live files that the tail adds. With `keyed`, there are no such files: the commits of the
+    /// tail are pieces, too.
     #[pyo3(signature = (columns=None, filter=None, *, piece_size, keyed=false))]
     fn replay_plan(
         &self,

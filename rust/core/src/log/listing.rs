@@ -157,8 +157,8 @@ impl LogListing {
                 });
             } else if let Some((_, file)) = files_of_parts.first() {
                 let message = format!(
-                    "the checkpoint has {} of its {count} parts, so it was ignored: delete its files or write \
-                     it again",
+                    "the checkpoint has {} of its {count} parts, so it was ignored: delete its files or \
+                     write it again",
                     files_of_parts.len()
                 );
                 let warning = LogWarning::new(

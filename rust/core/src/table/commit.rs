@@ -43,9 +43,9 @@ impl Table {
     }
 
     /// Publishes a version in its catalog, and writes its checksum and its checkpoint. Derives the checksum
-    /// from that of the previous version, which the transaction has `read` unless another writer won. Computes
-    /// the checksum in full if that is impossible and the table is small, and for versions that get a
-    /// checkpoint: everything is then read anyway, and errors do not accumulate.
+    /// from that of the previous version, which the transaction has `read` unless another writer won.
+    /// Computes the checksum in full if that is impossible and the table is small, and for versions that get
+    /// a checkpoint: everything is then read anyway, and errors do not accumulate.
     fn maintain(&self, version: u64, commit: &Commit, read: Option<&Snapshot>) -> Result<()> {
         if commit.becomes_catalog_managed {
             self.source.hand_over(version)?;

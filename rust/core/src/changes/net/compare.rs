@@ -1,9 +1,9 @@
 //! Compares the rows that a commit removed with those that it added: each row was deleted, inserted, updated
 //! or carried over.
 //!
-//! Rows are represented by hashes, about 100 bytes for each removed row; rows with ids by 32 bytes for each run
-//! of consecutive ids, on both sides. If there are too many rows, they are split in halves by hash, and each
-//! half is compared separately.
+//! Rows are represented by hashes, about 100 bytes for each removed row; rows with ids by 32 bytes for each
+//! run of consecutive ids, on both sides. If there are too many rows, they are split in halves by hash, and
+//! each half is compared separately.
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
