@@ -39,7 +39,7 @@ impl Changes {
         Ok(BatchIterator::new(rows.schema(), Box::new(rows)))
     }
 
-    /// Returns version, way, reason, files and bytes of each commit.
+    /// Returns for each commit how its rows are identified, the reason, and the amount to read.
     fn explain(&self, py: Python<'_>) -> PyResult<Vec<Explained>> {
         let commits = detached(py, || self.0.explain())?;
         let fields = |commit: changes::Explained| {
@@ -68,7 +68,7 @@ impl Changes {
     }
 }
 
-/// One commit: version, way, reason, files, bytes.
+/// One commit: version, name of its `MatchBy`, reason, number of files to read, sum of their sizes.
 type Explained = (u64, &'static str, &'static str, u64, u64);
 
 /// One file: path, size, partition values, change type, version, milliseconds since the epoch.
@@ -159,14 +159,14 @@ impl ChangeShuffle {
         detached(py, || self.0.to_json())
     }
 
-    /// Returns parts of about this many bytes of files, one for each task: the indexes of the first piece,
-    /// and of the one after the last.
+    /// Returns a part of about this many bytes of files for each task: a range of indexes of pieces, whose end
+    /// is exclusive.
     fn parts(&self, py: Python<'_>, target_size: i128) -> PyResult<Vec<(u32, u32)>> {
         let size = convert::unsigned(py, "target_size", target_size)?;
         detached(py, || self.0.parts(size))
     }
 
-    /// Returns the same changes without a shuffle: shares of about this many bytes of files.
+    /// Returns the same changes as splits that need no shuffle, each of about this many bytes of files.
     fn splits(&self, py: Python<'_>, target_size: i128) -> PyResult<Vec<ChangeSplit>> {
         let size = convert::unsigned(py, "target_size", target_size)?;
         let splits = detached(py, || self.0.splits(size))?;
@@ -200,7 +200,7 @@ impl ChangeShuffle {
         Ok(BatchIterator::new(outcomes.schema(), Box::new(outcomes)))
     }
 
-    /// Returns the changed rows for these outcomes; the outcomes of a file must be adjacent.
+    /// Returns the changed rows for these outcomes; the outcomes of a piece must be adjacent.
     fn rows(
         &self,
         py: Python<'_>,
