@@ -50,7 +50,8 @@ impl Constraints {
     ///
     /// # Errors
     ///
-    /// Unsupported: `rows.expression` with the constraint that cannot be evaluated, `rows.unsupported`.
+    /// Unsupported: `rows.expression` with the constraint that cannot be evaluated, `rows.unsupported` for a
+    /// nested field of type `char` or `varchar`.
     pub(crate) fn new(
         metadata: &Metadata,
         protocol: &Protocol,
@@ -133,7 +134,7 @@ impl Constraints {
         Ok(())
     }
 
-    /// Adds the condition of the rows being replaced.
+    /// Adds the condition of the rows being replaced, which the new rows must satisfy.
     pub(super) fn add_replaced_condition(&mut self, bound: BoundPredicate) {
         self.conditions.push(Condition {
             code: "rows.where",
@@ -166,7 +167,7 @@ impl Constraints {
     /// # Errors
     ///
     /// Invalid argument: `rows.null`, `rows.length`, `rows.constraint`, `rows.where`, with the first row that is
-    /// refused.
+    /// refused. As [`BoundPredicate::evaluate`].
     pub(crate) fn check(&self, rows: &RecordBatch, before: u64) -> Result<()> {
         for path in &self.required {
             if let Some((name, row)) = first_null(rows, path) {
