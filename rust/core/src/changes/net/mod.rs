@@ -39,29 +39,33 @@ pub enum Net {
     },
 }
 
-/// The piece and the row that hold the values of a row.
+/// The place where the values of a row are stored, and the commit that added or removed the row.
 #[derive(Clone, Copy)]
 struct RowPosition {
+    /// The index of the piece.
     piece: u32,
-    stamp: u32,
+    /// The index of the commit.
+    commit: u32,
+    /// The position in the file of the piece.
     row: u64,
 }
 
 const NONE: u32 = u32::MAX;
 
-/// A row before the range and at its end. All equal rows, if only their values identify them.
+/// The positions of a row before the range and at its end; those of all equal rows, if only their values
+/// identify them.
 #[derive(Clone, Copy)]
 struct Outcome {
-    /// The row before: the head of a chain of positions.
+    /// The position before the range: the head of a chain of positions.
     before: u32,
-    /// The row at the end.
+    /// The position at the end, likewise.
     after: u32,
     /// The last position of a row that was added and removed within the range; of equal rows, all such
     /// positions.
     transient: u32,
-    /// The commit that last changed it; `NONE` for equal rows, each of which was changed once, in the commit
-    /// of its position.
-    stamp: u32,
+    /// The index of the commit that last changed the row; `NONE` for equal rows, each of which was changed
+    /// once, in the commit of its position.
+    commit: u32,
 }
 
 /// The outcomes of all rows so far, commit by commit.
@@ -77,7 +81,7 @@ impl Outcome {
             before: NONE,
             after: NONE,
             transient: NONE,
-            stamp: NONE,
+            commit: NONE,
         }
     }
 }
@@ -87,12 +91,12 @@ fn push(
     positions: &mut Vec<(RowPosition, u32)>,
     row: &IdentifiedRow,
     base: u32,
-    stamp: u32,
+    commit: u32,
     next: u32,
 ) -> u32 {
     let position = RowPosition {
         piece: row.piece.saturating_add(base),
-        stamp,
+        commit,
         row: row.row,
     };
     positions.push((position, next));
@@ -114,13 +118,13 @@ impl Outcomes {
     }
 
     /// Adds the changes of a commit, without carried-over rows; `base` is the index of the first piece of the
-    /// rows, `stamp` the index of the commit.
-    fn step(&mut self, differences: &Differences, base: u32, stamp: u32) -> Result<()> {
+    /// rows, `commit` the index of the commit.
+    fn step(&mut self, differences: &Differences, base: u32, commit: u32) -> Result<()> {
         for row in &differences.removed {
-            self.remove(row, base, stamp)?;
+            self.remove(row, base, commit)?;
         }
         for row in &differences.new {
-            self.add(row, base, stamp)?;
+            self.add(row, base, commit)?;
         }
         Ok(())
     }
@@ -141,14 +145,14 @@ impl Outcomes {
     }
 
     /// Records a removed row.
-    fn remove(&mut self, row: &IdentifiedRow, base: u32, stamp: u32) -> Result<()> {
+    fn remove(&mut self, row: &IdentifiedRow, base: u32, commit: u32) -> Result<()> {
         let by_values = by_values(self.way, row);
         let outcome = self
             .outcomes
             .entry(row.identity)
             .or_insert_with(Outcome::new);
         if !by_values {
-            outcome.stamp = stamp;
+            outcome.commit = commit;
         }
         if let Some((_, next)) = self.positions.get_mut(outcome.after as usize) {
             let removed = std::mem::replace(&mut outcome.after, *next);
@@ -163,12 +167,12 @@ impl Outcomes {
         if is_duplicate && !by_values {
             return Err(duplicate_rows(self.way));
         }
-        outcome.before = push(&mut self.positions, row, base, stamp, outcome.before);
+        outcome.before = push(&mut self.positions, row, base, commit, outcome.before);
         Ok(())
     }
 
     /// Records an added row.
-    fn add(&mut self, row: &IdentifiedRow, base: u32, stamp: u32) -> Result<()> {
+    fn add(&mut self, row: &IdentifiedRow, base: u32, commit: u32) -> Result<()> {
         let outcome = self
             .outcomes
             .entry(row.identity)
@@ -180,12 +184,12 @@ impl Outcomes {
                 return Ok(());
             }
         } else {
-            outcome.stamp = stamp;
+            outcome.commit = commit;
             if outcome.after != NONE {
                 return Err(duplicate_rows(self.way));
             }
         }
-        outcome.after = push(&mut self.positions, row, base, stamp, outcome.after);
+        outcome.after = push(&mut self.positions, row, base, commit, outcome.after);
         Ok(())
     }
 
@@ -414,18 +418,18 @@ impl Outcomes {
     ) {
         // by position, since positions are in the order of the files
         let mut reported: Vec<Option<(ChangeType, u32)>> = vec![None; self.positions.len()];
-        let mut report = |mut at: u32, change: ChangeType, stamp: Option<u32>| {
+        let mut report = |mut at: u32, change: ChangeType, commit: Option<u32>| {
             while let Some((position, next)) = self.positions.get(at as usize) {
                 if let Some(row) = reported.get_mut(at as usize) {
-                    *row = Some((change, stamp.unwrap_or(position.stamp)));
+                    *row = Some((change, commit.unwrap_or(position.commit)));
                 }
                 at = *next;
             }
         };
         for outcome in self.outcomes.values() {
             let existed = outcome.before != NONE;
-            let are_equal_rows = outcome.stamp == NONE;
-            let stamp = Some(outcome.stamp).filter(|_| !are_equal_rows);
+            let are_equal_rows = outcome.commit == NONE;
+            let commit = Some(outcome.commit).filter(|_| !are_equal_rows);
             match kind {
                 Net::MinDelta => {
                     let updated = existed && outcome.after != NONE;
@@ -434,8 +438,8 @@ impl Outcomes {
                     } else {
                         (ChangeType::Delete, ChangeType::Insert)
                     };
-                    report(outcome.before, removed, stamp);
-                    report(outcome.after, added, stamp);
+                    report(outcome.before, removed, commit);
+                    report(outcome.after, added, commit);
                 }
                 Net::Upsert { deleted } => {
                     let added = if existed {
@@ -443,14 +447,14 @@ impl Outcomes {
                     } else {
                         ChangeType::Insert
                     };
-                    report(outcome.after, added, stamp);
+                    report(outcome.after, added, commit);
                     if deleted && outcome.after == NONE {
-                        report(outcome.before, ChangeType::Delete, stamp);
+                        report(outcome.before, ChangeType::Delete, commit);
                     }
                 }
                 Net::AppendOnly { deleted } => {
                     if !existed {
-                        report(outcome.after, ChangeType::Insert, stamp);
+                        report(outcome.after, ChangeType::Insert, commit);
                     }
                     let is_gone = !existed && outcome.after == NONE;
                     if deleted && (is_gone || are_equal_rows) {
@@ -460,8 +464,8 @@ impl Outcomes {
             }
         }
         for ((position, _), row) in self.positions.iter().zip(reported) {
-            if let Some((change, stamp)) = row {
-                visit((position.piece, position.row), change, stamp);
+            if let Some((change, commit)) = row {
+                visit((position.piece, position.row), change, commit);
             }
         }
     }
