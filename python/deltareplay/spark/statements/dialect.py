@@ -1,4 +1,4 @@
-"""What the settings of a session change in the text of a statement: variables, double quotes."""
+"""Variables and double-quoted names in the text of a statement, by the settings of a session."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from deltareplay.spark.syntax.tokens import Sql
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: A reference to a setting, as in Spark; those to the environment of the JVM are left to Spark.
+#: A variable of Spark for a setting; ``${env:name}`` and ``${system:name}`` are left to Spark.
 _VARIABLE = re.compile(r"\$\{(?:(?:spark|sparkconf|hivevar|hiveconf):)?([^\s:}]+)\}")
 
 
 def translated(spark: SparkSession, text: str) -> Sql:
-    """Return a statement with the values of its variables, and with names in backticks only.
+    """Return a statement with the values of its variables, and with quoted names in backticks.
 
-    Spark does both when it parses a text: it substitutes settings for ``${name}``, and takes
-    double quotes as those of names if ``spark.sql.ansi.doubleQuotedIdentifiers`` is set.
+    Spark does both when it parses a text: it substitutes the setting for ``${name}``, and reads
+    ``"name"`` as an identifier if both ``spark.sql.ansi.enabled`` and
+    ``spark.sql.ansi.doubleQuotedIdentifiers`` are true.
 
     Raises:
         InvalidArgumentError: ``sql.syntax``: a variable refers to itself; or ``sql.token``.
