@@ -35,9 +35,9 @@ use crate::spec::values::{self, ExcessDigits};
 /// Null, a missing key, and the empty string are null; in a string column the empty string is a value, as in
 /// delta-spark and delta-kernel-rs. Keys that are not in `columns` are ignored; a null map gives a null row.
 /// Timestamps are ISO-8601 with an offset, or `yyyy-MM-dd HH:mm:ss` in UTC; binary values are the bytes of
-/// the string; decimals are rescaled to the column's scale. Whole numbers may have digits after a decimal point,
-/// which are cut off. Other texts of dates and timestamps are read as by Spark's cast of strings,
-/// except for those in a region's zone.
+/// the string; decimals are rescaled to the column's scale. Integers may have digits after a decimal point,
+/// which are cut off. Other texts of dates and timestamps are read as by Spark's cast of strings, except that
+/// the time zone of a region (`Europe/Paris`) is refused.
 ///
 /// # Errors
 ///
@@ -109,7 +109,7 @@ fn cannot_partition(name: &str, data_type: &dyn Display) -> Error {
 /// The value of each row of one column.
 struct PartitionColumn<'a> {
     indexes: Vec<Option<u32>>,
-    /// The distinct strings that `indexes` refers to; otherwise it refers to the map's own values.
+    /// The distinct strings that `indexes` refers to; `None` if it refers to the values of the map.
     distinct: Option<Distinct<'a>>,
     /// True if the empty string is a value; otherwise it is null.
     empty_is_value: bool,
@@ -301,7 +301,7 @@ fn boolean(text: &str) -> Option<bool> {
 }
 
 /// Parses an integer. It may have digits after a decimal point, which are cut off, as by Spark's cast: some
-/// writers print columns with nulls so.
+/// writers turn the integers of a column with nulls into floats (`1.0`).
 pub(crate) fn parse_integer<T: FromStr>(text: &str) -> Option<T> {
     let text = text.trim();
     let (number, fraction) = text.split_once('.').unwrap_or((text, ""));
@@ -314,7 +314,7 @@ pub(crate) fn parse_integer<T: FromStr>(text: &str) -> Option<T> {
 }
 
 /// Adds the first month and day to a year, or the first day to a month, as Spark's cast does. A number of more
-/// than four digits is not a year: another writer may mean days.
+/// than four digits is not a year: its writer may mean days since the epoch.
 fn with_day(text: &str) -> Cow<'_, str> {
     let digits = |text: &str| text.bytes().all(|digit| digit.is_ascii_digit());
     match text.split_once('-') {
