@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 #: The newest version of Spark that the tests run.
 NEWEST_TESTED = (4, 3)
 
-#: The first version of Spark whose reads have void columns.
+#: The first version of Spark on which reads return void columns.
 FIRST_WITH_VOID = (4, 1)
 
 #: Names of time zones that equal UTC, in lower case.
@@ -59,7 +59,7 @@ def check(spark: Any) -> None:
 
 
 def reads_void(spark: SparkSession) -> bool:
-    """Return whether reads have void columns, and structs void fields, as in delta-spark."""
+    """Return whether reads return void columns and void fields of structs, as in delta-spark."""
     return version(spark) >= FIRST_WITH_VOID
 
 
@@ -122,7 +122,7 @@ def parsed_version(text: str) -> tuple[int, int]:
 def is_classic(spark: SparkSession) -> bool:
     """Return whether the driver's JVM is accessible.
 
-    It is not on Connect, nor where a platform hides it.
+    Spark Connect has no JVM, and some platforms hide it.
     """
     try:
         return internals.has_jvm(spark)
@@ -148,8 +148,8 @@ def in_own_session(df: DataFrame, settings: Mapping[str, str]) -> DataFrame:
     """Return the same rows, computed with settings that apply to nothing else.
 
     A copy of the session has the settings: the user's session does not change, and later changes to
-    it have no effect on these rows. On Spark Connect, a session that has all of these values is not
-    copied; ``release`` ends a copy.
+    it have no effect on these rows. On Spark Connect, a session that has these settings already is
+    not copied; ``release`` ends a copy.
 
     Raises:
         UnsupportedFeatureError: ``spark.too_old``: Spark Connect before 4.1 cannot copy a session,
@@ -177,7 +177,7 @@ def in_own_session(df: DataFrame, settings: Mapping[str, str]) -> DataFrame:
     plan = internals.connect_plan(df)
     if not internals.belongs_to_session(plan):
         rows = type(df)(plan, spark.cloneSession())
-    else:  # a view is copied with the session, and has the rows that the server keeps for it
+    else:  # the server keeps these rows for the session: a copy can read them from a view
         view = f"deltareplay_{uuid.uuid4().hex}"
         df.createTempView(view)
         try:
@@ -191,13 +191,13 @@ def in_own_session(df: DataFrame, settings: Mapping[str, str]) -> DataFrame:
 
 
 def release(rows: DataFrame, spark: SparkSession) -> None:
-    """End the session of Spark Connect that was copied for rows, and its connection.
+    """End the copy of a session of Spark Connect, and its connection.
 
     Otherwise, the server keeps each copy for an hour.
 
     Args:
-        rows: The result of ``in_own_session``.
-        spark: The session that was copied.
+        rows: The result of ``in_own_session``; their session is the copy, if there is one.
+        spark: The original session.
     """
     if is_classic(spark) or rows.sparkSession.session_id == spark.session_id:
         return
