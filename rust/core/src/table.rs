@@ -129,8 +129,8 @@ impl Table {
         self.load(at, strict, false)
     }
 
-    /// Returns a version of the table whose files will probably be read, too: also fetches the commits after
-    /// its checkpoint.
+    /// Returns a version as [`Table::snapshot`], for a caller that will probably read its files: also fetches
+    /// the commits after its checkpoint.
     ///
     /// # Errors
     ///
@@ -166,7 +166,7 @@ impl Table {
         }
     }
 
-    /// Returns the newest version, derived from an older one; reads only the new commits.
+    /// Returns the newest version, derived from an older one; usually reads only the new commits.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Loads a version of a table from its log: hint, listing, segment, protocol and metadata.
+//! Loads a version of a table from its log: hint (`_last_checkpoint`), listing, segment, protocol and metadata.
 //!
 //! Reads the hint and lists the log once, then reads the checksum and the newest commit in parallel; reads
 //! the tail and the checkpoint only if the checksum does not suffice. Decodes no `add`.
@@ -41,8 +41,8 @@ pub fn load(source: &Source, target: Option<u64>, strict: bool) -> Result<Snapsh
     load_ahead(source, target, strict, false)
 }
 
-/// Loads a version whose files will probably be read, too: with `prefetch_tail`, the commits after the
-/// checkpoint are fetched together with the newest one.
+/// Loads a version as [`load`]. With `prefetch_tail`, for a caller that will probably read its files, the
+/// commits after the checkpoint are fetched together with the newest one.
 ///
 /// # Errors
 ///
@@ -96,8 +96,8 @@ fn read_hint_and_listing(
         .log_cache()
         .and_then(CachedStorage::listing_start);
     let begin = begin.filter(|begin| {
-        let last_version = begin.saturating_add(LOOK_BACK);
-        target.is_none_or(|target| *begin == 0 || last_version <= target)
+        let last_hint = begin.saturating_add(LOOK_BACK);
+        target.is_none_or(|target| *begin == 0 || last_hint <= target)
     });
     let pending = begin.map(|begin| {
         let listing = in_background(&source.storage, move |storage| {
@@ -138,8 +138,8 @@ fn read_hint_and_listing(
     Ok((hint, listing, head))
 }
 
-/// Returns the newest version that this process has cached, if it can be opened without a request; the
-/// table may have a later one.
+/// Returns the newest version that this process knows, if its commit and its checksum are cached; the table
+/// may have a later one.
 pub fn cached_snapshot(source: &Source) -> Option<Snapshot> {
     let cache = source.storage.log_cache()?;
     let begin = cache.listing_start()?;
@@ -238,8 +238,8 @@ fn fetch_head(source: &Source, checkpoint: &CheckpointInstance) -> Option<Pendin
     is_small.then(|| cache.fetch_early(&path, range)).flatten()
 }
 
-/// Starts to fetch the ranges with which the checkpoint is opened, except the one that `head` requested, and with
-/// `tail` the commits after it.
+/// Starts to fetch the ranges with which the checkpoint is opened, except the range that `head` requested, and
+/// with `tail` the commits after the checkpoint.
 fn prefetch_opened(source: &Source, segment: &LogSegment, head: Option<&PendingRange>, tail: bool) {
     let Some(cache) = source.storage.log_cache() else {
         return;
@@ -260,8 +260,8 @@ fn prefetch_opened(source: &Source, segment: &LogSegment, head: Option<&PendingR
     cache.prefetch_after(&ranges, head);
 }
 
-/// Returns the number of commits to fetch together with the newest one, so that it, its checksum and the
-/// checkpoint are not delayed.
+/// Returns the number of commits to fetch together with the newest one. The other requests are left for the
+/// newest commit, its checksum and the checkpoint, which must not be delayed.
 fn tail_requests(max_requests: usize) -> usize {
     max_requests - max_requests / 8 - 1
 }
