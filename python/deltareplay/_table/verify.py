@@ -23,7 +23,7 @@ class Finding:
 
     Attributes:
         severity: ``error``: data is lost or wrong, or readers disagree; ``warning``: readers can
-            work around it; ``info``: nothing is wrong yet.
+            work around it; ``info``: nothing is wrong yet, or this release cannot check it.
         code: The kind of problem, for programs, e.g. ``checksum.mismatch``. Stable across releases.
         path: The file, relative to the table root; or None.
         version: The version; or None.

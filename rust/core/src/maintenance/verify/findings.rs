@@ -17,9 +17,9 @@ const MAX_LISTED: u64 = 1_000;
 pub enum Severity {
     /// Data is lost or wrong, or readers disagree.
     Error,
-    /// Readers can work around it.
+    /// Readers can work around the fault.
     Warning,
-    /// Nothing is wrong yet.
+    /// Nothing is wrong yet, or this release cannot check it.
     Info,
 }
 
