@@ -80,7 +80,9 @@ def store_assignment(spark: SparkSession) -> str:
 
 
 def name_key(spark: SparkSession) -> Callable[[str], str]:
-    """Return a function that returns equal keys of names that are the same in statements.
+    """Return the function that makes names comparable: ``str.lower``, or ``str``.
+
+    Names that differ only in case are the same, unless ``spark.sql.caseSensitive`` is true.
 
     Raises:
         InvalidArgumentError: ``spark.setting``: the setting is neither true nor false.
@@ -89,9 +91,9 @@ def name_key(spark: SparkSession) -> Callable[[str], str]:
 
 
 def write_options(spark: SparkSession) -> dict[str, Any]:
-    """Return the settings of the session that apply to a write, as the format takes them.
+    """Return the settings of the session that apply to a write, for the format.
 
-    They have the names of its options, except ``timeZone`` and ``properties``.
+    The keys are ``timeZone``, ``properties``, and names of the format's options.
 
     Raises:
         InvalidArgumentError: ``spark.setting``: as in ``merges_schemas``.
