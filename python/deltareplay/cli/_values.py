@@ -90,7 +90,7 @@ def instant(milliseconds: int) -> datetime.datetime | None:
 def zoned(value: datetime.datetime, *, utc: bool) -> datetime.datetime:
     """Convert a timestamp to UTC or the local zone; a time without a zone stays unchanged.
 
-    It is UTC as well if Python cannot represent the local time, as in years 0 and 10000.
+    The result is in UTC as well if the local time is in year 0 or 10000, which Python lacks.
     """
     if value.tzinfo is None:
         return value
@@ -193,7 +193,7 @@ def records(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
 
 
 def without_intervals(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the rows with integers for month intervals, of which pyarrow has no arrays."""
+    """Return the rows with integers in place of month intervals, which pyarrow cannot read."""
     schema = months_as_numbers(batch.schema)
     if schema.equals(batch.schema):
         return batch
@@ -269,7 +269,7 @@ def _pairs(array: Any) -> Iterator[list[tuple[Any, Any]] | None]:
 def _slices(array: Any, inner: Any) -> list[list[Any] | None]:
     """Split the array of all elements, keys or values by the lists or maps that they are in."""
     if not len(array):
-        return []  # it may have no offsets
+        return []  # an empty array may have no offsets
     offsets = array.offsets.to_pylist()
     first, last = offsets[0], offsets[-1]
     values = _column(inner.slice(first, last - first))
