@@ -20,7 +20,7 @@ use crate::protocol::PyProtocol;
 use crate::snapshot::Snapshot;
 use crate::table::Table;
 
-/// Version, metrics, error of work after the commit.
+/// The result of a write: version, metrics, error of the work after the commit.
 pub(crate) type Outcome = (Option<u64>, BTreeMap<String, String>, Option<String>);
 
 /// The options of a write: the arguments from Python.
@@ -99,7 +99,7 @@ fn write_options(target_file_size: Option<i128>) -> Result<WriteOptions> {
     Ok(write)
 }
 
-/// When, then, condition, columns.
+/// A clause of MERGE: when it applies, its action, condition, and assignments of columns.
 pub(crate) type PyClause = (
     String,
     String,
@@ -193,7 +193,7 @@ pub(crate) fn move_staged(
     detached(py, || table.0.move_staged(&files))
 }
 
-/// Converts the result for Python.
+/// Converts the result of a write for Python.
 pub(crate) fn outcome(written: RowsWritten) -> Outcome {
     let afterwards = written.afterwards.map(|error| error.to_string());
     (written.version, written.metrics, afterwards)
