@@ -1,6 +1,6 @@
-//! The HTTP client of the stores: that of `object_store`, except that redirects must stay within their
-//! origin, busy servers are not retried before the time that they state, responses are bounded, and errors do
-//! not repeat the secrets of a request.
+//! The HTTP client of the stores: as that of `object_store`, except that redirects must stay within their
+//! origin, the header `Retry-After` is obeyed, listings and errors are bounded, and errors do not repeat the
+//! secrets of a request.
 //!
 //! A server chooses the target of a redirect, whose content would be taken for the table, and the length of
 //! a response, for which `object_store` allocates memory. So listings and errors are read here, up to a
@@ -74,7 +74,7 @@ pub(super) fn is_refused_listing(error: &(dyn Error + 'static)) -> bool {
     has_cause::<ListingRefused>(error)
 }
 
-/// Returns `true` if the server did not respond: it is not there, or too slow.
+/// Returns `true` if the server did not respond: it cannot be reached, or is too slow.
 pub(super) fn is_without_response(error: &(dyn Error + 'static)) -> bool {
     let cause = find_cause::<HttpError>(error).map(HttpError::kind);
     matches!(cause, Some(HttpErrorKind::Connect | HttpErrorKind::Timeout))
@@ -263,8 +263,7 @@ pub(super) fn record_doubt() {
     let _other_requests_have_no_record = MAY_BE_EXECUTED.try_with(|record| record.set(true));
 }
 
-/// Creates clients that follow redirects within an origin only, and do not retry before the time that a
-/// busy server states.
+/// Creates clients that follow redirects within an origin only, and obey `Retry-After`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Connector {
     /// The longest pause that a server may request.
@@ -290,8 +289,8 @@ impl HttpConnector for Connector {
     }
 }
 
-/// A client that delays a request that a server refused as too busy until the time that the server states,
-/// without delaying other requests, and limits the size of listings and errors.
+/// A client that waits before it repeats a request to a busy server, as long as the server asked for
+/// (`Retry-After`), and limits the size of listings and errors. Other requests do not wait.
 #[derive(Debug)]
 struct RetryAfterClient<C = reqwest::Client> {
     client: C,
