@@ -259,7 +259,7 @@ pub(super) async fn observed<T>(write: impl Future<Output = T>) -> (T, bool) {
 }
 
 /// Records that a request of the current write failed and may have been executed all the same.
-pub(super) fn record_doubt() {
+pub(super) fn record_unknown_outcome() {
     let _other_requests_have_no_record = MAY_BE_EXECUTED.try_with(|record| record.set(true));
 }
 
@@ -332,12 +332,12 @@ impl<C: HttpService> HttpService for RetryAfterClient<C> {
         }
         let secrets = Secrets::of(&request);
         let response = self.client.call(request).await.inspect_err(|_| {
-            record_doubt();
+            record_unknown_outcome();
         })?;
         let status = response.status();
         let is_busy = status.is_server_error() || matches!(status.as_u16(), 408 | 429);
         if is_busy {
-            record_doubt();
+            record_unknown_outcome();
         }
         let retry_after = response.headers().get("retry-after").filter(|_| is_busy);
         let pause = retry_after.and_then(|value| pause(value.to_str().ok()?, Utc::now()));

@@ -20,7 +20,7 @@ use object_store::{
 use uuid::Uuid;
 
 use super::super::{Location, runtime};
-use super::connector::record_doubt;
+use super::connector::record_unknown_outcome;
 
 /// The client, with timeouts, and with writes that are retried and leave no file if another writer wins.
 #[derive(Debug)]
@@ -102,7 +102,7 @@ impl Hdfs {
                 }
                 Err(cause) => {
                     if tries.count > 0 {
-                        record_doubt(); // an earlier rename may have been executed
+                        record_unknown_outcome(); // an earlier rename may have been executed
                     }
                     self.delete_temporary(temporary).await;
                     return Err(cause);
