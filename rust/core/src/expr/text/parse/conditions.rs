@@ -7,8 +7,8 @@ use recursive::recursive;
 use sqlparser::tokenizer::Token;
 
 use super::CurrentTime;
+use super::current_time::current_time_function;
 use super::simple::Simplifier;
-use super::timestamp::current_time_function;
 use super::tokens::{ParseError, Tokens, is_word};
 use crate::error::Result;
 use crate::expr::node::formula::Formula;

@@ -6,8 +6,8 @@
 //! such as a comparison of a column with a value.
 
 mod conditions;
+mod current_time;
 mod simple;
-mod timestamp;
 mod tokens;
 
 use std::collections::BTreeSet;
