@@ -104,7 +104,7 @@ impl Printer {
             && functions::takes_unit(&name)
             && let Some(unit) = functions::unit(&unit.value)
         {
-            // syntax of Spark, not the name of a function
+            // such a call is part of Spark's grammar: its name can be neither quoted nor qualified
             let _ = write!(self.sql, "{name}({unit}, ");
             self.list(rest.iter().copied())?;
             self.sql.push(')');
@@ -149,7 +149,7 @@ impl Printer {
             return Err(CannotPrint(format!("has {}", clipped(&lambda.to_string()))));
         }
         let outer = self.variables.len();
-        // Spark does not allow parentheses around a single argument here
+        // Spark does not allow parentheses around a single parameter
         let (open, close) = if parameters.len() > 1 {
             ("(", ")")
         } else {
