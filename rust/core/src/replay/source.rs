@@ -25,8 +25,8 @@ pub struct Source {
     pub keys: Keys,
     /// The table's log as its catalog defines it, if a catalog was passed; `storage` is this log or wraps it.
     catalog: Option<Arc<ManagedLog>>,
-    /// The bytes of files that are read again.
-    kept: Option<Arc<FileCache>>,
+    /// The bytes of files, for a call that reads files more than once.
+    file_cache: Option<Arc<FileCache>>,
 }
 
 impl Source {
@@ -63,7 +63,7 @@ impl Source {
             resolver: Arc::new(resolver),
             keys: Keys::below(location.root()),
             catalog,
-            kept: None,
+            file_cache: None,
         })
     }
 
@@ -71,7 +71,7 @@ impl Source {
     #[must_use]
     pub fn with_file_cache(&self) -> Self {
         Self {
-            kept: Some(Arc::default()),
+            file_cache: Some(Arc::default()),
             ..self.clone()
         }
     }
@@ -82,8 +82,8 @@ impl Source {
         self.storage.max_requests()?;
         let size = u64::try_from(size).ok()?;
         let path = self.resolver.resolve("", path).ok()?.into_owned();
-        Some(match &self.kept {
-            Some(kept) => kept.file(&self.storage, path, size),
+        Some(match &self.file_cache {
+            Some(cache) => cache.file(&self.storage, path, size),
             None => Arc::new(FileBytes::new(&self.storage, path, size)),
         })
     }
@@ -98,8 +98,8 @@ impl Source {
             return read_footer(&*self.storage, path, size, rules);
         }
         let (storage, path) = (&self.storage, path.to_owned());
-        let bytes = match &self.kept {
-            Some(kept) => kept.footer(storage, path, size),
+        let bytes = match &self.file_cache {
+            Some(cache) => cache.footer(storage, path, size),
             None => Arc::new(FileBytes::footer_only(storage, path, size)),
         };
         footer_of(&bytes, rules)
@@ -107,10 +107,10 @@ impl Source {
 
     /// Releases the bytes of a data file that is not read again.
     pub fn forget(&self, path: &str) {
-        if let Some(kept) = &self.kept
+        if let Some(cache) = &self.file_cache
             && let Ok(path) = self.resolver.resolve("", path)
         {
-            kept.remove(&path);
+            cache.remove(&path);
         }
     }
 
