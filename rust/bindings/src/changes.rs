@@ -159,8 +159,8 @@ impl ChangeShuffle {
         detached(py, || self.0.to_json())
     }
 
-    /// Returns a part of about this many bytes of files for each task: a range of indexes of pieces, whose end
-    /// is exclusive.
+    /// Returns a part of about this many bytes of files for each task: a range of indexes of pieces, without
+    /// its end.
     fn parts(&self, py: Python<'_>, target_size: i128) -> PyResult<Vec<(u32, u32)>> {
         let size = convert::unsigned(py, "target_size", target_size)?;
         detached(py, || self.0.parts(size))

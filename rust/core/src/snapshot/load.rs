@@ -1,4 +1,4 @@
-//! Loads a version of a table from its log: hint (`_last_checkpoint`), listing, segment, protocol and metadata.
+//! Loads a version of a table from its log: hint (`_last_checkpoint`), listing, segment, protocol, metadata.
 //!
 //! Reads the hint and lists the log once, then reads the checksum and the newest commit in parallel; reads
 //! the tail and the checkpoint only if the checksum does not suffice. Decodes no `add`.
@@ -238,8 +238,8 @@ fn fetch_head(source: &Source, checkpoint: &CheckpointInstance) -> Option<Pendin
     is_small.then(|| cache.fetch_early(&path, range)).flatten()
 }
 
-/// Starts to fetch the ranges with which the checkpoint is opened, except the range that `head` requested, and
-/// with `tail` the commits after the checkpoint.
+/// Starts to fetch the ranges with which the checkpoint is opened, except the range that `head` requested;
+/// with `tail`, also the commits after the checkpoint.
 fn prefetch_opened(source: &Source, segment: &LogSegment, head: Option<&PendingRange>, tail: bool) {
     let Some(cache) = source.storage.log_cache() else {
         return;
