@@ -448,7 +448,7 @@ def test_rows_that_the_server_of_a_session_keeps(spark: Any, tmp_path: Path, kin
         highest = rows.localCheckpoint().select(sf.max("value"))
         rows = rows.where(sf.col("value") < highest.scalar())
     count = rows.count()
-    views = spark.catalog.listTables()
+    views = spark.sql("SHOW TABLES").collect()
     dr_spark.write(rows, tmp_path / "t")
     dr_spark.write(rows.where("value = 7"), tmp_path / "t", mode="overwrite", where="value > 6")
     merge = dr_spark.merge(spark, tmp_path / "t", rows.alias("s"), "target.key = s.key")
@@ -456,7 +456,7 @@ def test_rows_that_the_server_of_a_session_keeps(spark: Any, tmp_path: Path, kin
     result = dr_spark.read(spark, tmp_path / "t")
     assert result.groupBy("value").count().where("value = 0").collect()[0]["count"] == 8
     assert result.count() == count
-    assert spark.catalog.listTables() == views
+    assert spark.sql("SHOW TABLES").collect() == views
 
 
 @pytest.mark.skipif(SESSION != "connect", reason="only a server keeps copies of sessions")

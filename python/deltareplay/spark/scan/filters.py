@@ -107,7 +107,7 @@ def pruning(spark: SparkSession, filter: Filter | None, snapshot: Snapshot) -> F
     """
     if isinstance(filter, str) and may_parse_differently(spark, filter):
         return None
-    if filter is not None and not _is_on(spark, "spark.sql.ansi.enabled"):
+    if filter is not None and str(spark.conf.get("spark.sql.ansi.enabled")).lower() != "true":
         if _is_on(spark, "spark.sql.legacy.typeCoercion.datetimeToString.enabled"):
             return None
         filter = _native.without_ansi(filter, snapshot.schema_json)
