@@ -50,6 +50,14 @@ def steps(log: Path) -> list[dict[str, Any]]:
     return result
 
 
+def assert_valid(table: dr.Table) -> None:
+    findings = table.verify().findings
+    errors = [
+        f"{finding.path}: {finding.message}" for finding in findings if finding.severity == "error"
+    ]
+    assert not errors, "\n".join(errors)
+
+
 def test_every_kill_leaves_a_consistent_table() -> None:
     rng, seen = random.Random(SEED), Counter[str]()
     slowness = 1  # of this machine: a process that is killed too early commits nothing
@@ -63,9 +71,7 @@ def test_every_kill_leaves_a_consistent_table() -> None:
         table, rows, version = create_table(Path(directory) / "t0", rng), Rows(), 0
         for number in range(KILLS):
             if number and number % KILLS_PER_TABLE == 0:
-                assert not [
-                    finding for finding in table.verify().findings if finding.severity == "error"
-                ]
+                assert_valid(table)
                 table, rows, version = create_table(Path(directory) / f"t{number}", rng), Rows(), 0
             log = Path(directory) / f"log{number}"
             log.touch()
@@ -100,6 +106,6 @@ def test_every_kill_leaves_a_consistent_table() -> None:
         process.stdin.close()
         process.wait(timeout=30)
         process.stdout.close()
-        assert not [finding for finding in table.verify().findings if finding.severity == "error"]
+        assert_valid(table)
     print(f"{KILLS} kills, {dict(seen)}")
     assert seen["acknowledged"] > KILLS / 4
