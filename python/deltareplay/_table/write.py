@@ -127,14 +127,8 @@ def write(
         written = _create_with_rows(table, described, protocol, mode, reader, where, **options)
         location.registered()
         return written
-    if mode == "ignore":
+    if is_kept(table.uri, mode):
         return Written(None, {})
-    if mode == "error":
-        raise InvalidArgumentError(
-            f"there is a table already at {without_secrets(table.uri)}: append to it, overwrite "
-            "it, or pass mode='ignore'",
-            code="table.exists",
-        )
     if partition_columns is not None and schema_mode != "overwrite":
         own = table.snapshot().partition_columns
         if [column.lower() for column in partition_columns] != [column.lower() for column in own]:
@@ -209,6 +203,21 @@ MODES = {
     "error": "ErrorIfExists",
     "ignore": "Ignore",
 }
+
+
+def is_kept(uri: str, mode: str) -> bool:
+    """Return whether a write leaves an existing table as it is, by the mode ``ignore``.
+
+    Raises:
+        InvalidArgumentError: ``table.exists``: the mode is ``error``.
+    """
+    if mode == "error":
+        raise InvalidArgumentError(
+            f"there is a table already at {without_secrets(uri)}: append to it, overwrite it, or "
+            "pass mode='ignore'",
+            code="table.exists",
+        )
+    return mode == "ignore"
 
 
 def check_modes(

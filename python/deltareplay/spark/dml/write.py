@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from deltareplay._snapshot.snapshot import Snapshot
-from deltareplay._support.uris import without_secrets
 from deltareplay._table.create import WriteLocation
 from deltareplay._table.renamed import Old, WrittenVersion, renamed
-from deltareplay._table.write import MODES, check_modes
+from deltareplay._table.write import MODES, check_modes, is_kept
 from deltareplay._transaction.written import Written
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.catalog import registration
@@ -181,14 +180,8 @@ def write_rows(
             settings.default_properties(spark), properties or {}
         )
         target = TargetTable.new(location, df.schema, partition_columns or (), table_properties)
-    elif mode == "ignore":
+    elif is_kept(location.table.uri, mode):
         return WrittenVersion(None, {})
-    elif mode == "error":
-        raise InvalidArgumentError(
-            f"there is a table already at {without_secrets(location.table.uri)}: append to it, "
-            "overwrite it, or pass mode='ignore'",
-            code="table.exists",
-        )
     else:
         snapshot = table if isinstance(table, Snapshot) else location.table.snapshot()
         target = TargetTable.of(snapshot)

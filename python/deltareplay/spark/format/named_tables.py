@@ -13,7 +13,7 @@ from deltareplay._support.uris import without_secrets
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.catalog import lookup, registration
 from deltareplay.spark.dml.write import write_rows
-from deltareplay.spark.format.options import Use, WriteOptions, parse
+from deltareplay.spark.format.options import Use, WriteOptions, normalized_mode, parse
 from deltareplay.spark.session import capabilities, settings
 from deltareplay.spark.storage.hadoop_path import root_in_spark
 from deltareplay.spark.syntax import names
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 
 #: A placeholder for the path in the options; the catalog has the path of the table.
 _NO_PATH = "/"
-
-#: Spark's other names of the mode ``error``, in lower case.
-_ERROR_MODES = ("errorifexists", "default")
 
 
 def insert(
@@ -85,8 +82,7 @@ def save(
         TableNotFoundError: The name is that of something else; or there is no such schema.
         UnsupportedFeatureError: ``spark.no_delta``; or as by ``write``.
     """
-    mode = (mode or "error").lower()
-    mode = "error" if mode in _ERROR_MODES else mode
+    mode = normalized_mode(mode)
     path = next((text for key, text in options.items() if key.lower() == "path"), None)
     if path is None:
         _write(df, name, options, mode, partition_by)

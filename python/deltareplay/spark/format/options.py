@@ -438,6 +438,16 @@ class ReadOptions:
             ) from cause
 
 
+def normalized_mode(mode: str | None) -> str:
+    """Return the mode of a writer in lower case; ``error`` by each of Spark's names, or None.
+
+    >>> normalized_mode("ErrorIfExists"), normalized_mode(None), normalized_mode("Append")
+    ('error', 'error', 'append')
+    """
+    name = (mode or "error").lower()
+    return "error" if name in ("errorifexists", "default") else name
+
+
 @dataclass(frozen=True)
 class WriteOptions:
     """The options of a write.

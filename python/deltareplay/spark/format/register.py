@@ -81,7 +81,7 @@ def register(spark: SparkSession, name: Literal["deltareplay", "delta"] = "delta
     # by value, so that an executor without deltareplay can report that
     cloudpickle.register_pickle_by_value(data_source)
     # Spark rejects readers with pushdown if it is off, and a worker cannot read the setting
-    filtering = str(spark.conf.get(_PUSHDOWN, "false")).lower() == "true"
+    filtering = capabilities.is_on(spark, _PUSHDOWN, default="false")
     zone = capabilities.time_zone(spark) if name == "delta" else None
     source = data_source.session_data_source(name, zone, pushes_filters=filtering)
     if capabilities.is_classic(spark):

@@ -18,10 +18,18 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from deltareplay._table.write import MODES, is_kept
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.format import named_tables, replacing
-from deltareplay.spark.format.new_table import NEW_TABLE_MODES, is_written
-from deltareplay.spark.format.options import NO_PATH, SESSION, replaces_rows
+from deltareplay.spark.format.options import (
+    NO_PATH,
+    SESSION,
+    Use,
+    normalized_mode,
+    parse,
+    replaces_rows,
+    table,
+)
 from deltareplay.spark.session import capabilities, internals, settings
 
 if TYPE_CHECKING:
@@ -157,13 +165,14 @@ def _save(kind: Any) -> None:
         if replaces_rows(merged):
             replacing.save(internals.frame_of(self), merged, save_mode)
             return None
-        mode = NEW_TABLE_MODES.get((save_mode or "error").lower())
-        if mode is None:
+        mode = normalized_mode(save_mode)
+        if mode not in ("error", "ignore"):
             return save(self, *args, **kwargs)
-        if not is_written(merged, mode):
+        target = table(parse(merged, Use.WRITE))
+        if target.native.exists() and is_kept(target.uri, mode):
             return None
         arguments["mode"] = "append"
-        setattr(self, _SAVE_MODE, mode)
+        setattr(self, _SAVE_MODE, MODES[mode])
         try:
             return save(*bound.args, **bound.kwargs)
         finally:

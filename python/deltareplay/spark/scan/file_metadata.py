@@ -66,5 +66,4 @@ def _union_with_metadata(spark: SparkSession, left: DataFrame, right: DataFrame)
     jvm = internals.jvm(spark)
     plans = [internals.analyzed_plan(rows) for rows in (left, right)]
     union = driver_classes.new(spark, "Union", jvm.PythonUtils.toSeq(plans), False, False)
-    frame = jvm.org.apache.spark.sql.classic.Dataset.ofRows(internals.java_session(spark), union)
-    return type(left)(frame, spark)
+    return internals.frame_of_plan(spark, union)

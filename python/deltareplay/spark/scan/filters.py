@@ -16,7 +16,7 @@ from deltareplay._expressions.lit import SqlLiteral
 from deltareplay._names import dotted, parts_of
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.schema.frames import from_arrow
-from deltareplay.spark.session.capabilities import is_utc, time_zone, version
+from deltareplay.spark.session.capabilities import is_on, is_utc, time_zone, version
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
@@ -107,8 +107,8 @@ def pruning(spark: SparkSession, filter: Filter | None, snapshot: Snapshot) -> F
     """
     if isinstance(filter, str) and may_parse_differently(spark, filter):
         return None
-    if filter is not None and str(spark.conf.get("spark.sql.ansi.enabled")).lower() != "true":
-        if _is_on(spark, "spark.sql.legacy.typeCoercion.datetimeToString.enabled"):
+    if filter is not None and not is_on(spark, "spark.sql.ansi.enabled"):
+        if is_on(spark, "spark.sql.legacy.typeCoercion.datetimeToString.enabled"):
             return None
         filter = _native.without_ansi(filter, snapshot.schema_json)
     if filter is None or is_utc(time_zone(spark)):
@@ -165,8 +165,4 @@ def may_parse_differently(spark: SparkSession, sql: str) -> bool:
     settings = [setting for character, setting in _DIALECT.items() if character in sql]
     if has_doubled_quote:
         settings.append("spark.sql.legacy.consecutiveStringLiterals.enabled")
-    return any(_is_on(spark, setting) for setting in settings)
-
-
-def _is_on(spark: SparkSession, setting: str) -> bool:
-    return str(spark.conf.get(setting, "false")).lower() == "true"
+    return any(is_on(spark, setting, default="false") for setting in settings)

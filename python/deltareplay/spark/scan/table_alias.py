@@ -49,16 +49,13 @@ def aliased(rows: DataFrame, alias: str) -> DataFrame:
 
 
 def _on_classic(rows: DataFrame, alias: TableAlias) -> DataFrame:
-    from pyspark.sql import DataFrame
-
     spark = rows.sparkSession
     jvm, plan = internals.jvm(spark), internals.logical_plan(rows)
     catalyst = jvm.org.apache.spark.sql.catalyst
     namespace = jvm.PythonUtils.toSeq(list(alias.namespace))
     identifier = catalyst.AliasIdentifier(str(alias), namespace)
     aliased_plan = catalyst.plans.logical.SubqueryAlias(identifier, plan)
-    session = internals.java_session(spark)
-    return DataFrame(jvm.org.apache.spark.sql.classic.Dataset.ofRows(session, aliased_plan), spark)
+    return internals.frame_of_plan(spark, aliased_plan)
 
 
 def _on_connect(rows: DataFrame, alias: TableAlias) -> DataFrame:

@@ -27,7 +27,7 @@ FIRST_WITH_VOID = (4, 1)
 
 #: Names of time zones that equal UTC, in lower case.
 UTC_NAMES = frozenset(
-    {"utc", "etc/utc", "gmt", "etc/gmt", "z", "zulu", "uct", "+00:00", "utc+00:00"}
+    {"utc", "ut", "etc/utc", "gmt", "etc/gmt", "z", "zulu", "uct", "+00:00", "utc+00:00"}
 )
 
 
@@ -157,12 +157,10 @@ def in_own_session(df: DataFrame, settings: Mapping[str, str]) -> DataFrame:
     """
     spark = df.sparkSession
     if is_classic(spark):
-        jvm = internals.jvm(spark)
         copy = internals.java_session(spark).cloneSession()
         for name, value in settings.items():
             copy.conf().set(name, value)
-        rows = jvm.org.apache.spark.sql.classic.Dataset.ofRows(copy, internals.logical_plan(df))
-        return type(df)(rows, spark)
+        return internals.frame_of_plan(spark, internals.logical_plan(df), copy)
     different = {name: value for name, value in settings.items() if spark.conf.get(name) != value}
     if not different:
         return df
@@ -205,6 +203,18 @@ def release(rows: DataFrame, spark: SparkSession) -> None:
     with contextlib.suppress(Exception):  # the rows are written
         client.release_session()
         client.close()
+
+
+def is_on(spark: SparkSession, setting: str, *, default: str | None = None) -> bool:
+    """Return whether a setting of Spark is true.
+
+    Args:
+        spark: The session.
+        setting: The name of the setting.
+        default: The value where it is not set; by default Spark's own, if Spark has the setting.
+    """
+    value = spark.conf.get(setting) if default is None else spark.conf.get(setting, default)
+    return str(value).lower() == "true"
 
 
 def time_zone(spark: SparkSession) -> str:

@@ -38,6 +38,14 @@ def analyzed_plan(frame: DataFrame) -> Any:
     return frame._jdf.queryExecution().analyzed()
 
 
+def frame_of_plan(spark: SparkSession, plan: Any, java: Any = None) -> DataFrame:
+    """Return a classic frame of a logical plan; ``java`` overrides the JVM's session."""
+    from pyspark.sql import DataFrame
+
+    dataset = jvm(spark).org.apache.spark.sql.classic.Dataset
+    return DataFrame(dataset.ofRows(java or java_session(spark), plan), spark)
+
+
 def connect_plan(frame: DataFrame) -> Any:
     """Return the plan of a frame of Spark Connect; None if there is none."""
     return getattr(frame, "_plan", None)

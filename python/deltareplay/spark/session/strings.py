@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from deltareplay.exceptions import UnsupportedFeatureError
+from deltareplay.spark.session import capabilities
 from deltareplay.spark.syntax.strings import binary_cast, escaped_literal, is_plain, without_escapes
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ SETTING = "spark.sql.parser.escapedStringLiterals"
 
 def are_raw(spark: SparkSession) -> bool:
     """Return whether the session's parser takes backslashes in strings literally."""
-    return str(spark.conf.get(SETTING, "false")).lower() == "true"
+    return capabilities.is_on(spark, SETTING)
 
 
 def expression(spark: SparkSession, text: str) -> str:

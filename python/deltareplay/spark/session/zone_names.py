@@ -6,6 +6,8 @@ import datetime
 import re
 from zoneinfo import ZoneInfo
 
+from deltareplay.spark.session.capabilities import is_utc
+
 #: Java's short names of zones (``ZoneId.SHORT_IDS``) that are not in the time zone database.
 _SHORT_NAMES = {
     "ACT": "Australia/Darwin",
@@ -47,7 +49,7 @@ def iana(name: str) -> str:
     offset = _OFFSET.fullmatch(name)
     if offset is not None:
         return f"{offset['sign']}{offset['hours']:0>2}:{offset['minutes'] or '00'}"
-    if name.upper() in ("Z", "UT", "UTC", "GMT"):
+    if is_utc(name):
         return "UTC"
     return _SHORT_NAMES.get(name, name)
 

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark.session import capabilities
 from deltareplay.spark.syntax import names
 from deltareplay.spark.syntax.tokens import Sql
 
@@ -26,7 +27,7 @@ def translated(spark: SparkSession, text: str) -> Sql:
     Raises:
         InvalidArgumentError: ``sql.syntax``: a variable refers to itself; or ``sql.token``.
     """
-    if "${" in text and _is_set(spark, "spark.sql.variable.substitute"):
+    if "${" in text and capabilities.is_on(spark, "spark.sql.variable.substitute"):
         text = _with_values(spark, text, ())
     sql = Sql.of(text)
     if '"' not in text or not _quotes_names(spark):
@@ -54,8 +55,4 @@ def _with_values(spark: SparkSession, text: str, outer: tuple[str, ...]) -> str:
 
 def _quotes_names(spark: SparkSession) -> bool:
     settings = ("spark.sql.ansi.enabled", "spark.sql.ansi.doubleQuotedIdentifiers")
-    return all(_is_set(spark, setting) for setting in settings)
-
-
-def _is_set(spark: SparkSession, setting: str) -> bool:
-    return str(spark.conf.get(setting)).lower() == "true"
+    return all(capabilities.is_on(spark, setting) for setting in settings)

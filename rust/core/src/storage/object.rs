@@ -249,9 +249,10 @@ fn failed(settings: &Settings, verb: &str, path: &str, cause: object_store::Erro
     };
     let error = Error::storage(code, message).at_path(path);
     let text = settings.redact(&cause.to_string()).into_owned();
-    match connector::is_without_response(&cause) || hdfs::is_without_response(&cause) {
-        true => error.because(Unreachable(text)),
-        false => error.because(text),
+    if connector::is_without_response(&cause) || hdfs::is_without_response(&cause) {
+        error.because(Unreachable(text))
+    } else {
+        error.because(text)
     }
 }
 
