@@ -58,14 +58,14 @@ def _by_test(items: list[pytest.Item]) -> list[list[pytest.Item]]:
 
 
 def _sample(cases: list[pytest.Item]) -> list[pytest.Item]:
-    """Return half of the cases, a third of more than six, a quarter of more than 24.
+    """Return half of the cases, a third of more than six, a fifth of more than 12.
 
     The generalized Thue-Morse sequence chooses them, so that a parameter that alternates, or has
     every third value, keeps all its values.
     """
     if len(cases) < 4:
         return cases[::2] if len(cases) == 3 else cases
-    share = 4 if len(cases) > 24 else 3 if len(cases) > 6 else 2
+    share = 5 if len(cases) > 12 else 3 if len(cases) > 6 else 2
     return [case for index, case in enumerate(cases) if _digit_sum(index, share) % share == 0]
 
 
