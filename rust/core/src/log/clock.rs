@@ -13,10 +13,6 @@ const CLOCK_TOLERANCE: i64 = MILLIS_PER_MINUTE;
 /// Returns the earlier of the local clock and the clock by which the storage dates files: with a clock that
 /// is ahead, files that others have just written would be deleted. Creates an empty file and deletes it; if
 /// the disk is full, the newest log file gives a lower bound of the time.
-///
-/// # Errors
-///
-/// Storage.
 pub(crate) fn storage_time(storage: &dyn Storage) -> Result<i64> {
     let path = format!("{LOG_DIRECTORY}/.clock.{}.tmp", Uuid::new_v4());
     let created = storage.put_if_absent_unsynced(&path, b"");

@@ -21,8 +21,7 @@ const MAX_LINE_BYTES: usize = 128 << 20;
 ///
 /// # Errors
 ///
-/// As [`ActionDecoder::decode`], with path and version. Corrupt: `commit.line_too_long`, `storage.truncated`.
-/// Storage errors.
+/// Corrupt, with path and version: `commit.line_too_long`, `storage.truncated`, the errors of the decoder.
 pub fn decode_files(
     storage: &dyn Storage,
     files: &[(&FileMeta, u64)],
@@ -54,10 +53,6 @@ pub fn decode_files(
 }
 
 /// Decodes one file.
-///
-/// # Errors
-///
-/// As [`decode_files`].
 pub fn decode_file(
     storage: &dyn Storage,
     file: &FileMeta,
@@ -68,10 +63,6 @@ pub fn decode_file(
 }
 
 /// Returns the text of the first `commitInfo` of a commit, if there is one.
-///
-/// # Errors
-///
-/// As [`decode_files`].
 pub fn read_commit_info(
     storage: &dyn Storage,
     file: &FileMeta,

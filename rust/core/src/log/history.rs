@@ -93,7 +93,6 @@ pub enum TimestampMatch {
 /// # Errors
 ///
 /// Version not found: `version.timestamp` if it is before the first or after the last readable version.
-/// Otherwise as [`find_timestamp`].
 pub fn version_at(
     storage: &dyn Storage,
     listing: &LogListing,
@@ -134,10 +133,6 @@ impl TimestampMatch {
 }
 
 /// Returns the position of a timestamp (milliseconds).
-///
-/// # Errors
-///
-/// As [`read_commit_info`] and [`required_in_commit_timestamp`].
 pub fn find_timestamp(
     storage: &dyn Storage,
     listing: &LogListing,

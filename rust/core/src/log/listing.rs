@@ -83,10 +83,6 @@ impl LogListing {
 
     /// Returns the files of `_delta_log` from version `from` on, including those that are not part of a
     /// version.
-    ///
-    /// # Errors
-    ///
-    /// Storage errors.
     pub fn files(storage: &dyn Storage, from: u64) -> Result<Vec<FileMeta>> {
         let first = format!("{from:020}.");
         match storage.list(LOG_DIRECTORY, if from == 0 { "" } else { &first }) {

@@ -108,10 +108,6 @@ impl ActiveFiles {
     }
 
     /// Returns the same files with these columns; `None` if a source column is missing.
-    ///
-    /// # Errors
-    ///
-    /// As [`FileColumns::of`].
     pub fn with_columns(&self, columns: &FileColumns) -> Result<Option<Self>> {
         if !columns
             .fields()
@@ -145,7 +141,7 @@ impl ActiveFiles {
     ///
     /// # Errors
     ///
-    /// As [`ActiveFiles::push`]; Corrupt: `log.columns` if `added` has other columns.
+    /// Corrupt: `log.columns` if `added` has other columns.
     pub fn advance(
         &self,
         seen: &KeySet,

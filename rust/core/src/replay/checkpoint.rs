@@ -128,10 +128,6 @@ impl Checkpoint {
     }
 
     /// Reads only the control actions: no sidecar is opened, and no footer is kept.
-    ///
-    /// # Errors
-    ///
-    /// As [`Checkpoint::open`], except for sidecars.
     pub fn read_control(source: &Source, instance: &CheckpointInstance) -> Result<Control> {
         let located = |error: Error| error.at_version(instance.version);
         open_own_files(source, instance, None, &mut |_| ())

@@ -89,10 +89,6 @@ impl Source {
     }
 
     /// Reads the footer of a file, by its storage path.
-    ///
-    /// # Errors
-    ///
-    /// As [`read_footer`].
     pub(crate) fn footer(&self, path: &str, size: u64, rules: FooterRules) -> Result<Footer> {
         if self.storage.max_requests().is_none() {
             return read_footer(&*self.storage, path, size, rules);
@@ -136,8 +132,7 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// As [`Protocol::check_readable`]. For a table whose commits a catalog manages: Unsupported:
-    /// `catalog.required` if the source does not have that catalog; as [`ManagedLog::is_managed`].
+    /// Unsupported: `catalog.required` if the source does not have the catalog that manages the commits.
     pub fn check_readable(&self, protocol: &Protocol) -> Result<()> {
         protocol.check_readable()?;
         if protocol.is_catalog_managed() && !self.check_catalog()?.is_managed()? {
@@ -162,10 +157,6 @@ impl Source {
     }
 
     /// Publishes the commits up to a version, if a catalog ratified them.
-    ///
-    /// # Errors
-    ///
-    /// As [`ManagedLog::publish`].
     pub fn publish(&self, version: u64) -> Result<()> {
         self.catalog
             .as_ref()
@@ -176,7 +167,7 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// Storage: `storage.threads`. As [`ManagedLog::is_managed`]. The task fails as [`Source::publish`].
+    /// Storage: `storage.threads`.
     pub fn publish_in_background(&self, version: u64) -> Result<Option<BackgroundTask<()>>> {
         let Some(catalog) = self.catalog.clone() else {
             return Ok(None);
@@ -188,10 +179,6 @@ impl Source {
     }
 
     /// Reports to the catalog the first version that it manages.
-    ///
-    /// # Errors
-    ///
-    /// As [`ManagedLog::hand_over`].
     pub fn hand_over(&self, version: u64) -> Result<()> {
         self.catalog
             .as_ref()
@@ -199,10 +186,6 @@ impl Source {
     }
 
     /// Returns `true` if the table's catalog allows the operation; always if no catalog manages the table.
-    ///
-    /// # Errors
-    ///
-    /// As [`ManagedLog::allows`].
     pub fn allows(&self, operation: Permission) -> Result<bool> {
         self.catalog
             .as_ref()
@@ -213,7 +196,7 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// Unsupported: `catalog.maintenance`. As [`Source::allows`].
+    /// Unsupported: `catalog.maintenance`.
     pub fn check_allowed(&self, operation: Permission) -> Result<()> {
         if self.allows(operation)? {
             return Ok(());

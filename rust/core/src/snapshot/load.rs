@@ -35,18 +35,14 @@ const MAX_HEAD_BYTES: u64 = 1 << 20;
 ///
 /// # Errors
 ///
-/// `table.not_found`, `version.not_found`; as [`Source::check_readable`]; Corrupt with the file if the version
-/// cannot be reconstructed, or if `strict` and it has a warning: then with the warning's code.
+/// `table.not_found`, `version.not_found`; Corrupt with the file if the version cannot be reconstructed, or if
+/// `strict` and it has a warning: then with the warning's code.
 pub fn load(source: &Source, target: Option<u64>, strict: bool) -> Result<Snapshot> {
     load_ahead(source, target, strict, false)
 }
 
 /// Loads a version as [`load`]. With `prefetch_tail`, for a caller that will probably read its files, the
 /// commits after the checkpoint are fetched together with the newest one.
-///
-/// # Errors
-///
-/// As [`load`].
 pub fn load_ahead(
     source: &Source,
     target: Option<u64>,

@@ -180,7 +180,7 @@ impl ReplayPiece {
     ///
     /// # Errors
     ///
-    /// As [`ReplayPiece::rows`]; `replay.plan` as well if the plan selects none, or for a piece of commits.
+    /// Invalid argument: `replay.plan` also if the plan selects none, or for a piece of commits.
     pub fn tombstones(
         &self,
         source: &Source,

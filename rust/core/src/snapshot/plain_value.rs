@@ -13,10 +13,6 @@ pub trait PlainValue: Serialize + DeserializeOwned {
     const NAME: &'static str;
 
     /// Serializes the value to JSON, for [`PlainValue::from_json`] in any process.
-    ///
-    /// # Errors
-    ///
-    /// No input can cause one.
     fn to_json(&self) -> Result<String> {
         serde_json::to_string(self).map_err(|cause| {
             Error::invalid(Self::CODE, "the value cannot be serialized").because(cause)

@@ -43,7 +43,7 @@ impl StructType {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `column.identity` for an invalid identity column; as [`Self::from_arrow`].
+    /// Invalid argument: `column.identity` for an invalid identity column.
     pub fn definition_from_arrow(schema: &Schema) -> Result<Self> {
         let converted = Self::from_arrow(schema)?;
         let columns = converted.fields().iter().zip(schema.fields());

@@ -201,10 +201,6 @@ impl StructField {
 impl StructType {
     /// Returns the names of these columns in the log and in data files, for a table with this mode. Unknown
     /// names are kept.
-    ///
-    /// # Errors
-    ///
-    /// As [`StructField::name_in_files`].
     pub fn names_in_files(
         &self,
         columns: &[String],

@@ -230,10 +230,6 @@ pub fn checked_properties<'a>(
 }
 
 /// Returns the canonical key of a property that a user may set to this value.
-///
-/// # Errors
-///
-/// Invalid argument: as [`checked_properties`].
 pub fn checked_property(key: &str, value: &str) -> Result<String> {
     if let Some(name) = feature_name(key) {
         let feature = known_feature(name)?;

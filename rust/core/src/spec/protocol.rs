@@ -134,7 +134,7 @@ impl Protocol {
     ///
     /// # Errors
     ///
-    /// As [`Protocol::check_readable`]. Unsupported: `protocol.writer_features` with all obstacles.
+    /// Unsupported: `protocol.writer_features` with all obstacles.
     pub fn check_writable(&self) -> Result<()> {
         self.check_readable()?;
         let obstacles = self.why_not_writable();

@@ -110,8 +110,7 @@ impl Protocol {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `protocol.version`, `protocol.unknown_feature`. Corrupt: as
-    /// [`StructType::parse`].
+    /// Invalid argument: `protocol.version`, `protocol.unknown_feature`.
     pub fn for_new_table(metadata: &Metadata) -> Result<Self> {
         let requested_version = |key: &str, max_version: i32| match metadata.property(key) {
             None => Ok(None),
@@ -157,7 +156,7 @@ impl Protocol {
     /// # Errors
     ///
     /// Invalid argument: `protocol.version_property`. Unsupported: `protocol.identity`, since those rules refuse
-    /// identity columns. Corrupt: as [`StructType::parse`].
+    /// identity columns.
     pub fn required_minimum(metadata: &Metadata) -> Result<(Self, Vec<&'static str>)> {
         refuse_version_properties(metadata)?;
         let schema = StructType::parse(&metadata.schema_string)?;
@@ -195,10 +194,6 @@ impl Protocol {
 
     /// Returns the features that metadata requires of a table with `protocol`, those that `protocol` lists for
     /// writers, and their dependencies.
-    ///
-    /// # Errors
-    ///
-    /// Corrupt: as [`StructType::parse`].
     pub fn automatically_enabled_features(
         metadata: &Metadata,
         protocol: Option<&Self>,
@@ -218,10 +213,6 @@ impl Protocol {
     }
 
     /// Returns the features that metadata requires, with their dependencies, and that this protocol lacks.
-    ///
-    /// # Errors
-    ///
-    /// Corrupt: as [`StructType::parse`].
     pub fn missing_features(&self, metadata: &Metadata) -> Result<Vec<String>> {
         let present = FeatureSet::of(self);
         let required = required_features(metadata, &present)?;
@@ -288,7 +279,7 @@ impl Protocol {
     ///
     /// Invalid argument: `protocol.version_property` if the metadata has protocol versions;
     /// `protocol.manual_enablement` for a feature that must be added by name first;
-    /// `protocol.unknown_feature`. Corrupt: as [`StructType::parse`].
+    /// `protocol.unknown_feature`.
     pub fn upgrade_for(&self, metadata: &Metadata) -> Result<Self> {
         refuse_version_properties(metadata)?;
         let requested = named_features(metadata)?;

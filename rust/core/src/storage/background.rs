@@ -32,10 +32,6 @@ pub(crate) fn in_background<T: Send + 'static>(
 
 impl<T> BackgroundWork<T> {
     /// Waits for the result.
-    ///
-    /// # Errors
-    ///
-    /// The errors of the work; `interrupted`.
     pub(crate) fn wait(self) -> Result<T> {
         match self {
             Self::Running(task) => task.wait(),

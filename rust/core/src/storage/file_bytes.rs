@@ -198,10 +198,6 @@ impl FileBytes {
 
     /// Returns the bytes of these ranges and keeps them; if only the footer is read, keeps only the range
     /// that was fetched first.
-    ///
-    /// # Errors
-    ///
-    /// As [`Storage::read_ranges`].
     pub fn read(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         if !self.is_remote {
             return self.storage.read_ranges(&self.path, ranges);
@@ -230,10 +226,6 @@ impl FileBytes {
 
     /// Returns pieces that contain these ranges, with their offsets, and releases those that are not kept.
     /// `taken`: ranges that were taken before, in order.
-    ///
-    /// # Errors
-    ///
-    /// As [`Storage::read_ranges`].
     pub fn take(&self, ranges: &[Range<u64>], taken: &[Range<u64>]) -> Result<Vec<(u64, Bytes)>> {
         let starts = ranges.iter().map(|range| range.start);
         if !self.is_remote {

@@ -277,10 +277,6 @@ fn read_only(path: &str) -> Error {
 /// Opens the storage of a table root, without I/O. `options` are those of [`ObjectStorage::new`], and have no
 /// effect on a local table. With `allowed_roots`, a local table is confined to its own root and to them:
 /// files that are elsewhere once links are followed are not opened.
-///
-/// # Errors
-///
-/// As [`ObjectStorage::new`], except for a local table.
 pub fn open_location(
     location: &Location,
     options: &[(String, String)],

@@ -37,10 +37,6 @@ pub(crate) fn read_footer(
 }
 
 /// Reads the footer of a file through `bytes`, which may keep what is fetched for later reads.
-///
-/// # Errors
-///
-/// As [`read_footer`].
 pub(crate) fn footer_of(bytes: &FileBytes, rules: FooterRules) -> Result<Footer> {
     let decoder = FooterDecoder::new(bytes.length(), rules)?;
     decoded(decoder, |ranges| bytes.read(ranges))

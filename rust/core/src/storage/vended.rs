@@ -73,10 +73,6 @@ impl fmt::Debug for VendedStorage {
 
 impl VendedStorage {
     /// Creates the store at `location`; nothing is requested yet.
-    ///
-    /// # Errors
-    ///
-    /// As [`open_location`].
     pub fn new(
         location: Location,
         options: &[(String, String)],

@@ -67,28 +67,19 @@ impl ManagedLog {
     ///
     /// # Errors
     ///
-    /// If there is no response yet: as [`Catalog::load`]; Corrupt: `catalog.tail`, `catalog.commit_missing`;
-    /// storage errors.
+    /// If there is no response yet: the errors of [`Catalog::load`]; Corrupt: `catalog.tail`.
     pub fn is_managed(&self) -> Result<bool> {
         Ok(self.state()?.max_version.is_some())
     }
 
     /// Returns `true` if the catalog allows the operation or does not manage the commits, according to its last
     /// response.
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::is_managed`].
     pub fn allows(&self, operation: Permission) -> Result<bool> {
         let state = self.state()?;
         Ok(state.max_version.is_none() || state.allowed.contains(&operation))
     }
 
     /// Returns `true` if the catalog allows taking over the table, according to its last response.
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::is_managed`].
     pub fn takes_over(&self) -> Result<bool> {
         Ok(self.state()?.allowed.contains(&Permission::TakeOver))
     }
@@ -98,7 +89,7 @@ impl ManagedLog {
     ///
     /// # Errors
     ///
-    /// As [`Self::is_managed`] and [`Catalog::published`]. Corrupt: `catalog.commit_missing`. Storage errors.
+    /// Corrupt: `catalog.commit_missing`.
     pub fn publish(&self, last: u64) -> Result<()> {
         let state = self.state()?;
         let is_published = |version: u64| state.published >= Some(version);
@@ -121,10 +112,6 @@ impl ManagedLog {
 
     /// Reports to the catalog a version that was committed without it: the first one, or the one that hands
     /// the table over to it.
-    ///
-    /// # Errors
-    ///
-    /// As [`Catalog::published`].
     pub fn hand_over(&self, version: u64) -> Result<()> {
         self.catalog.published(version)
     }

@@ -47,10 +47,6 @@ impl CheckpointPart {
 impl Checkpoint {
     /// Splits the checkpoint into runs of parts of about `target_size` bytes that together contain all
     /// `add` and `remove` rows.
-    ///
-    /// # Errors
-    ///
-    /// As [`Checkpoint::open`], except for sidecars and parts, which are not opened.
     pub fn parts(
         source: &Source,
         instance: &CheckpointInstance,
@@ -93,10 +89,6 @@ impl Checkpoint {
     }
 
     /// Opens parts of the checkpoint of `version`.
-    ///
-    /// # Errors
-    ///
-    /// As [`Checkpoint::open`].
     pub fn of_parts(source: &Source, version: u64, parts: &[CheckpointPart]) -> Result<Self> {
         let mut manifest = None;
         let mut files = Vec::new();

@@ -90,10 +90,6 @@ impl ReplayTail {
     }
 
     /// Returns everything except the keys as JSON.
-    ///
-    /// # Errors
-    ///
-    /// No input can cause one.
     pub fn to_json(&self) -> Result<String> {
         self.spec.to_json()
     }
@@ -103,7 +99,7 @@ impl ReplayTail {
         self.hidden.iter().flat_map(|key| key.to_bytes()).collect()
     }
 
-    /// Restores the value from [`ReplayTail::to_json`] and [`ReplayTail::hidden_bytes`].
+    /// Restores a tail from [`ReplayTail::to_json`] and [`ReplayTail::hidden_bytes`].
     ///
     /// # Errors
     ///
@@ -158,10 +154,6 @@ impl ReplayTail {
     /// Returns the schema of a piece's rows: the requested columns; or, if rows come with their keys, `key`
     /// (binary), `version` (the first version of the piece, -1 for a checkpoint) and `file`, a struct of the
     /// requested columns that is null if the file was removed or skipped.
-    ///
-    /// # Errors
-    ///
-    /// As [`FileColumns::of_names`].
     pub fn schema(&self) -> Result<SchemaRef> {
         let files = self.columns()?.schema();
         Ok(if self.spec.keyed {
@@ -176,10 +168,6 @@ impl ReplayTail {
     }
 
     /// Returns the columns of a file.
-    ///
-    /// # Errors
-    ///
-    /// As [`FileColumns::of_names`].
     pub fn columns(&self) -> Result<FileColumns> {
         FileColumns::named(self.spec.columns.as_deref(), &self.table_columns())
     }

@@ -9,10 +9,6 @@ use arrow_schema::DataType;
 
 /// Calls `emit` with the rows of a batch in pieces of at most this many rows and bytes, as counted by
 /// [`plain_bytes`], or of one row.
-///
-/// # Errors
-///
-/// The errors of `emit`.
 pub(crate) fn split_batch<E>(
     batch: RecordBatch,
     max_rows: usize,

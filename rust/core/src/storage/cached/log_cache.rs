@@ -131,10 +131,6 @@ impl PendingBytes {
     }
 
     /// Waits for the bytes; `None` if the caller has to request them.
-    ///
-    /// # Errors
-    ///
-    /// `interrupted`.
     pub(super) fn wait(&self) -> Result<Option<Bytes>> {
         let mut result = self.result.lock().unwrap_or_else(PoisonError::into_inner);
         loop {

@@ -40,7 +40,7 @@ impl fmt::Debug for CachedStorage {
 }
 
 impl CachedStorage {
-    /// Creates the store at `location`, as [`ObjectStorage::new`].
+    /// Creates the store at `location`.
     pub(super) fn new(location: &Location, options: &[(String, String)]) -> Result<Self> {
         log_cache::read_budget();
         Ok(Self {

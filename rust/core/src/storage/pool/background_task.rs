@@ -20,10 +20,6 @@ pub fn spawn<T: Send + 'static>(
 
 impl<T> BackgroundTask<T> {
     /// Waits for the result.
-    ///
-    /// # Errors
-    ///
-    /// The errors of the work; `interrupted`.
     pub fn wait(mut self) -> Result<T> {
         match self.0.next() {
             Some(result) => result.map(|(_, value)| value),
