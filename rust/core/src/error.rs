@@ -5,6 +5,7 @@
 
 use std::any::Any;
 use std::fmt;
+use std::sync::Arc;
 
 mod printable;
 
@@ -36,8 +37,10 @@ pub enum ErrorKind {
 }
 
 /// An error, one word wide so that `Result<T>` stays small.
+#[derive(Clone)]
 pub struct Error(Box<Inner>);
 
+#[derive(Clone)]
 struct Inner {
     kind: ErrorKind,
     code: &'static str,
@@ -47,7 +50,7 @@ struct Inner {
     line: Option<u64>,
     offset: Option<u64>,
     operation: Option<String>,
-    cause: Option<Box<dyn std::error::Error + Send + Sync>>,
+    cause: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
 
 impl Error {
@@ -151,29 +154,11 @@ impl Error {
     /// Sets the cause.
     #[must_use]
     pub fn because(mut self, cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
-        self.0.cause = Some(cause.into());
+        self.0.cause = Some(cause.into().into());
         self
     }
 
-    /// Copies the error for another waiting caller; the cause becomes text.
-    #[must_use]
-    pub fn duplicate(&self) -> Self {
-        let inner = &self.0;
-        let cause = inner.cause.as_ref().map(|cause| cause.to_string().into());
-        Self(Box::new(Inner {
-            kind: inner.kind,
-            code: inner.code,
-            message: inner.message.clone(),
-            path: inner.path.clone(),
-            version: inner.version,
-            line: inner.line,
-            offset: inner.offset,
-            operation: inner.operation.clone(),
-            cause,
-        }))
-    }
-
-    /// Returns the kind of the error, by the remedy of the caller.
+    /// Returns the kind.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
@@ -214,7 +199,7 @@ impl Error {
     }
 }
 
-/// Formats the error for display: untrusted text is escaped here only.
+/// Escapes untrusted text, which is nowhere else escaped.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let inner = &self.0;

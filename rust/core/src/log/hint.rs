@@ -7,15 +7,11 @@ use super::path::{self, LOG_DIRECTORY, LogFileKind};
 use super::segment::LogSegment;
 use super::warning::LogWarning;
 use crate::codec::last_checkpoint::LastCheckpoint;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{ErrorKind, Result};
 use crate::storage::{FileMeta, Storage, is_unreachable};
 
-/// The maximum size of a hint. Most have a few hundred bytes; the longest part is a copy of the checkpoint's
-/// schema.
+/// The maximum size of a hint. Most have a few hundred bytes, unless they contain the checkpoint's schema.
 const MAX_BYTES: u64 = 16 << 20;
-
-/// The errors for which the hint is ignored, with their messages.
-const IGNORED: [&str; 2] = ["storage.file_too_large", "storage.truncated"];
 
 /// Returns the path of the hint, relative to the table root.
 pub fn hint_path() -> String {
@@ -27,10 +23,8 @@ pub fn hint_path() -> String {
 pub enum Hint {
     /// There is no hint.
     Missing,
-    /// It is not a file, too large or truncated, does not decode, or has a wrong checksum.
-    Corrupt(LogWarning),
-    /// The storage failed to return it.
-    Unreadable(LogWarning),
+    /// It is corrupt (`hint.corrupt`), or the storage failed to return it (`hint.unreadable`).
+    Ignored(LogWarning),
     /// The newest checkpoint when it was written.
     Checkpoint(Box<LastCheckpoint>),
 }
@@ -44,34 +38,26 @@ impl Hint {
     /// recur in the listing.
     pub fn read(storage: &dyn Storage) -> Result<Self> {
         let path = hint_path();
-        let bytes = match storage.read_at_most(&path, MAX_BYTES) {
-            Ok(bytes) => bytes,
-            Err(error) if IGNORED.contains(&error.code()) => {
-                return Ok(Self::corrupt(path, &error));
-            }
-            Err(error) if error.code() == "storage.not_found" => return Ok(Self::Missing),
-            Err(error) if error.code() == "storage.not_a_file" => {
-                let message =
-                    "the path of the hint is not a file; the log was listed from its beginning";
-                return Ok(Self::Corrupt(LogWarning::new(
-                    "hint.corrupt",
-                    path,
-                    None,
-                    message,
-                )));
-            }
-            Err(error) if error.kind() == ErrorKind::Storage && !is_unreachable(&error) => {
-                let message = ignored(&error.to_string());
-                let warning = LogWarning::new("hint.unreadable", path, None, message);
-                return Ok(Self::Unreadable(warning));
-            }
-            Err(error) if error.kind() == ErrorKind::Interrupted => return Err(error),
-            Err(error) => return Err(error.at_path(path)),
+        let (code, problem) = match storage.read_at_most(&path, MAX_BYTES) {
+            Ok(bytes) => match LastCheckpoint::parse(&bytes) {
+                Ok(hint) => return Ok(Self::Checkpoint(Box::new(hint))),
+                Err(error) => ("hint.corrupt", error.message().to_owned()),
+            },
+            Err(error) => match error.code() {
+                "storage.not_found" => return Ok(Self::Missing),
+                "storage.not_a_file" | "storage.file_too_large" | "storage.truncated" => {
+                    ("hint.corrupt", error.message().to_owned())
+                }
+                _ if error.kind() == ErrorKind::Storage && !is_unreachable(&error) => {
+                    ("hint.unreadable", error.to_string())
+                }
+                _ if error.kind() == ErrorKind::Interrupted => return Err(error),
+                _ => return Err(error.at_path(path)),
+            },
         };
-        Ok(match LastCheckpoint::parse(&bytes) {
-            Ok(hint) => Self::Checkpoint(Box::new(hint)),
-            Err(error) => Self::corrupt(path, &error),
-        })
+        let message =
+            format!("the hint was ignored, and the log was listed from its beginning: {problem}");
+        Ok(Self::Ignored(LogWarning::new(code, path, None, message)))
     }
 
     /// Returns the version of the checkpoint, if the hint names one.
@@ -101,34 +87,24 @@ impl Hint {
             (version_in_name, LogFileKind::Checkpoint(name))
                 if version_in_name == version && !base.contains('/') =>
             {
-                let file = FileMeta {
-                    path: format!("{LOG_DIRECTORY}/{base}"),
-                    size,
-                    modification_time: 0,
-                    tag: 0,
-                };
                 Some(CheckpointInstance {
                     version,
                     name,
-                    files: vec![file],
+                    files: vec![FileMeta {
+                        path: format!("{LOG_DIRECTORY}/{base}"),
+                        size,
+                        modification_time: 0,
+                        tag: 0,
+                    }],
                 })
             }
             _ => None,
         }
     }
 
-    fn corrupt(path: String, error: &Error) -> Self {
-        Self::Corrupt(LogWarning::new(
-            "hint.corrupt",
-            path,
-            None,
-            ignored(error.message()),
-        ))
-    }
-
-    /// Returns a warning if the hint is corrupt, was not read, or does not name the checkpoint of `newest`.
+    /// Returns a warning if the hint was ignored, or does not name the checkpoint of `newest`.
     pub fn check(&self, newest: &LogSegment) -> Option<LogWarning> {
-        if let Self::Corrupt(warning) | Self::Unreadable(warning) = self {
+        if let Self::Ignored(warning) = self {
             return Some(warning.clone());
         }
         let used = newest
@@ -163,8 +139,4 @@ impl Hint {
         };
         Some(LogWarning::new(code, hint_path(), used, message))
     }
-}
-
-fn ignored(error: &str) -> String {
-    format!("the hint was ignored, and the log was listed from its beginning: {error}")
 }

@@ -18,17 +18,8 @@ use crate::codec::commit::{ActionDecoder, ActionSelection, columns_error, parse_
 use crate::codec::file_actions::{STRING_MAP, string_map_builder};
 use crate::error::{Error, ErrorKind, Result};
 use crate::spec::json::{Cursor, JsonError};
+use crate::spec::properties::InCommitTimestampEnablement;
 use crate::storage::{FileMeta, Storage, interrupt};
-
-/// The version from which on commits have their own timestamp.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct InCommitTimestamps {
-    /// The version that enabled them; 0 if the table had them from the beginning.
-    pub version: u64,
-    /// The enabling commit's timestamp in milliseconds; `i64::MIN` if the table had them from the
-    /// beginning.
-    pub timestamp: i64,
-}
 
 /// Returns `inCommitTimestamp` of a `commitInfo`, in milliseconds, if it has one.
 ///
@@ -97,7 +88,7 @@ pub fn version_at(
     storage: &dyn Storage,
     listing: &LogListing,
     timestamp: i64,
-    in_commit: Option<InCommitTimestamps>,
+    in_commit: Option<InCommitTimestampEnablement>,
 ) -> Result<u64> {
     match find_timestamp(storage, listing, timestamp, in_commit)? {
         TimestampMatch::At(version, _) => Ok(version),
@@ -137,7 +128,7 @@ pub fn find_timestamp(
     storage: &dyn Storage,
     listing: &LogListing,
     timestamp: i64,
-    in_commit: Option<InCommitTimestamps>,
+    in_commit: Option<InCommitTimestampEnablement>,
 ) -> Result<TimestampMatch> {
     let earliest = listing.earliest_recreatable().unwrap_or(0);
     let has_own_time =
@@ -220,7 +211,7 @@ pub fn read_history(
     storage: &dyn Storage,
     listing: &LogListing,
     limit: Option<usize>,
-    in_commit: Option<InCommitTimestamps>,
+    in_commit: Option<InCommitTimestampEnablement>,
 ) -> Result<Vec<HistoryEntry>> {
     let newest: Vec<(&VersionedFile, i64)> = file_timestamps(&listing.commits)
         .into_iter()
@@ -234,7 +225,7 @@ pub fn read_history(
 pub fn read_entries(
     storage: &dyn Storage,
     commits: &[(&VersionedFile, i64)],
-    in_commit: Option<InCommitTimestamps>,
+    in_commit: Option<InCommitTimestampEnablement>,
 ) -> Result<Vec<HistoryEntry>> {
     let mut entries = Vec::with_capacity(commits.len());
     for run in commits.chunks(512) {

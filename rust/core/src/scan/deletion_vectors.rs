@@ -202,7 +202,7 @@ fn read_vectors(storage: &dyn Storage, read: &VectorRead, emit: &mut dyn FnMut(u
         },
         Err(error) => {
             for vector in &read.vectors {
-                fail(vector, error.duplicate(), emit);
+                fail(vector, error.clone(), emit);
             }
         }
     }
@@ -312,7 +312,7 @@ fn decode(path: &str, stored: &StoredVector, framed: Bytes, emit: &mut dyn FnMut
 
 fn fail(vector: &StoredVector, error: Error, emit: &mut dyn FnMut(usize, Loaded)) {
     for (index, _) in vector.descriptors.iter().skip(1) {
-        emit(*index, Err(error.duplicate()));
+        emit(*index, Err(error.clone()));
     }
     if let Some((index, _)) = vector.descriptors.first() {
         emit(*index, Err(error));

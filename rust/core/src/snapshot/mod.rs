@@ -11,10 +11,9 @@ use self::cache::ReplayCache;
 use crate::codec::version_checksum::VersionChecksum;
 use crate::error::{Error, Result};
 use crate::expr::{BoundPredicate, Predicate};
-use crate::log::history::InCommitTimestamps;
 use crate::log::{LogSegment, LogWarning};
 use crate::replay::{FileFilter, Source};
-use crate::spec::properties::TableProperties;
+use crate::spec::properties::{InCommitTimestampEnablement, TableProperties};
 use crate::spec::schema::StructType;
 use crate::spec::{Metadata, Protocol};
 
@@ -136,14 +135,17 @@ impl Snapshot {
     }
 
     /// Returns the version and the timestamp from which on commits have in-commit timestamps, if the table
-    /// has them.
-    pub fn in_commit_timestamps(&self) -> Option<InCommitTimestamps> {
+    /// has them: 0 and `i64::MIN` if it had them from the beginning.
+    pub fn in_commit_timestamps(&self) -> Option<InCommitTimestampEnablement> {
         let properties = self.properties();
-        let enabled = properties.in_commit_timestamp_enablement.as_ref();
-        properties.in_commit_timestamps.then(|| InCommitTimestamps {
-            version: enabled.map_or(0, |enabled| enabled.version),
-            timestamp: enabled.map_or(i64::MIN, |enabled| enabled.timestamp),
-        })
+        let enablement = properties.in_commit_timestamp_enablement;
+        let always = InCommitTimestampEnablement {
+            version: 0,
+            timestamp: i64::MIN,
+        };
+        properties
+            .in_commit_timestamps
+            .then(|| enablement.unwrap_or(always))
     }
 
     /// Returns the metadata.

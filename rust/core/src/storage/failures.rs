@@ -47,7 +47,7 @@ pub(super) fn beyond_the_end(path: &str, range: &Range<u64>, size: u64) -> Error
 
 /// Returns the same error for each of these paths.
 pub(super) fn repeat<T>(error: &Error, paths: &[&str]) -> Vec<Result<T>> {
-    let repeated = |path: &&str| Err(error.duplicate().at_path(*path));
+    let repeated = |path: &&str| Err(error.clone().at_path(*path));
     paths.iter().map(repeated).collect()
 }
 

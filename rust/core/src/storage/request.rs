@@ -83,7 +83,7 @@ impl Request {
                     .wait_timeout_while(result, interrupt::INTERVAL, |result| result.is_none());
             match &*waited.unwrap_or_else(PoisonError::into_inner).0 {
                 Some(Ok(bytes)) => return Ok(bytes.clone()),
-                Some(Err(error)) => return Err(error.duplicate()),
+                Some(Err(error)) => return Err(error.clone()),
                 None => {}
             }
             interrupt::check()?; // without the lock: it may run a signal handler
