@@ -52,10 +52,6 @@ pub fn metadata_from_json(json: &str) -> Result<Metadata> {
 
 /// Decodes the body of a `protocol` action; [`Protocol::check_well_formed`] checks whether its versions and
 /// feature lists are consistent.
-///
-/// # Errors
-///
-/// As [`metadata_from_json`].
 pub fn protocol_from_json(json: &str) -> Result<Protocol> {
     let (mut reader, mut writer) = (None, None);
     let mut protocol = Protocol::default();
@@ -75,10 +71,6 @@ pub fn protocol_from_json(json: &str) -> Result<Protocol> {
 }
 
 /// Decodes the body of a `txn` action.
-///
-/// # Errors
-///
-/// As [`metadata_from_json`].
 pub fn transaction_from_json(json: &str) -> Result<SetTransaction> {
     let (mut app_id, mut version, mut last_updated) = (None, None, None);
     each_field("txn", json, |field| {
@@ -98,10 +90,6 @@ pub fn transaction_from_json(json: &str) -> Result<SetTransaction> {
 }
 
 /// Decodes the body of a `domainMetadata` action.
-///
-/// # Errors
-///
-/// As [`metadata_from_json`].
 pub fn domain_metadata_from_json(json: &str) -> Result<DomainMetadata> {
     let (mut domain, mut configuration, mut removed) = (None, None, None);
     each_field("domainMetadata", json, |field| {

@@ -20,9 +20,6 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'_')
     .remove(b'~');
 
-/// The top-level key of the checksum itself.
-const CHECKSUM: &str = "checksum";
-
 /// The maximum length of the canonical form in bytes. The path is repeated for each leaf, so a small file
 /// could otherwise expand to a very large canonical form.
 const MAX_BYTES: usize = 64 << 20;
@@ -78,7 +75,7 @@ impl CanonicalJson {
                     let message = format!("{what}: duplicate key {key} at byte {offset}");
                     return Err(Error::corrupt(code, message).at_offset(offset as u64));
                 }
-                if levels.len() == 1 && key == CHECKSUM {
+                if levels.len() == 1 && key == "checksum" {
                     reader.skip_value().map_err(corrupt)?;
                 }
                 continue;

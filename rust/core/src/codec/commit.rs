@@ -222,7 +222,7 @@ impl ActionDecoder {
             let last = start + length + 1 >= text.len();
             // a byte order mark, from an editor; Spark ignores it, too
             let action = line.strip_prefix('\u{feff}').unwrap_or(line);
-            if !action.trim_ascii().is_empty() && (last || !self.skips(action)) {
+            if !action.trim_ascii().is_empty() && (last || !self.skip_unselected(action)) {
                 self.decode_line(action).map_err(|problem| {
                     let begin = start + line.len() - action.len();
                     problem.locate(bytes, begin, last && length == rest.len())
@@ -235,23 +235,24 @@ impl ActionDecoder {
 
     /// Skips a whole line if its first bytes name an action that is not selected and no other can follow;
     /// returns `true` if it did.
-    fn skips(&mut self, line: &str) -> bool {
+    fn skip_unselected(&mut self, line: &str) -> bool {
         let Some(rest) = line.strip_prefix("{\"") else {
             return false;
         };
-        let skipped = |name: &str, unused: bool| {
-            unused
+        let begins_with = |name: &str, is_unselected: bool| {
+            is_unselected
                 && rest
                     .strip_prefix(name)
                     .is_some_and(|rest| rest.starts_with("\":{"))
         };
-        let pass = skipped("commitInfo", !self.selection.commit_infos)
-            || skipped("add", self.adds.is_none())
-            || skipped("remove", self.removes.is_none())
-            || skipped("cdc", self.cdcs.is_none());
+        let is_unselected = begins_with("commitInfo", !self.selection.commit_infos)
+            || begins_with("add", self.adds.is_none())
+            || begins_with("remove", self.removes.is_none())
+            || begins_with("cdc", self.cdcs.is_none());
         let line = line.trim_ascii_end();
         // after a carriage return, another action may follow
-        if pass && line.ends_with("}}") && memchr::memchr(b'\r', line.as_bytes()).is_none() {
+        if is_unselected && line.ends_with("}}") && memchr::memchr(b'\r', line.as_bytes()).is_none()
+        {
             self.out.num_positions += 1;
             return true;
         }

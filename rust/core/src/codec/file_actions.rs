@@ -7,15 +7,16 @@
 use std::sync::Arc;
 
 use arrow_array::builder::{
-    ArrayBuilder, BooleanBuilder, Int32Builder, Int64Builder, MapBuilder, NullBufferBuilder,
-    StringBuilder,
+    ArrayBuilder, BooleanBuilder, Int32Builder, Int64Builder, MapBuilder, StringBuilder,
 };
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, StructArray};
+use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 
 use crate::spec::json::{Cursor, JsonError, RawString};
 
 mod fields;
+pub(crate) use fields::STRING_MAP_FIELDS;
 pub use fields::{
     ADD_FIELDS, CDC_FIELDS, DELETION_VECTOR_FIELDS, FileField, REMOVE_FIELDS, STRING_MAP,
     schema_of, string_map_builder,
@@ -41,7 +42,7 @@ pub struct RawFileAction<'a> {
     clustering_provider: Option<RawString<'a>>,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct RawDescriptor<'a> {
     storage_type: Option<RawString<'a>>,
     path_or_inline: Option<RawString<'a>>,
@@ -166,7 +167,7 @@ struct DescriptorBuilder {
     offset: Int32Builder,
     size_in_bytes: Int32Builder,
     cardinality: Int64Builder,
-    validity: Option<NullBufferBuilder>,
+    validity: BooleanBuilder,
 }
 
 /// Collects file actions into columns.
@@ -243,9 +244,7 @@ impl FileActionBuilder {
                     };
                     text.append_map(builder, map.clone())?;
                 }
-                FieldBuilder::Descriptor(builder) => {
-                    builder.append(raw.deletion_vector.as_ref(), text)
-                }
+                FieldBuilder::Descriptor(builder) => builder.append(raw.deletion_vector, text),
             }
         }
         self.rows += 1;
@@ -275,21 +274,14 @@ impl FieldBuilder {
 }
 
 impl DescriptorBuilder {
-    fn append(&mut self, raw: Option<&RawDescriptor<'_>>, text: &mut TextDecoder) {
-        let validity = self
-            .validity
-            .get_or_insert_with(|| NullBufferBuilder::new(0));
-        validity.append(raw.is_some());
-        text.append(&mut self.storage_type, raw.and_then(|raw| raw.storage_type));
-        text.append(
-            &mut self.path_or_inline,
-            raw.and_then(|raw| raw.path_or_inline),
-        );
-        self.offset.append_option(raw.and_then(|raw| raw.offset));
-        self.size_in_bytes
-            .append_option(raw.and_then(|raw| raw.size_in_bytes));
-        self.cardinality
-            .append_option(raw.and_then(|raw| raw.cardinality));
+    fn append(&mut self, raw: Option<RawDescriptor<'_>>, text: &mut TextDecoder) {
+        self.validity.append_value(raw.is_some());
+        let raw = raw.unwrap_or_default();
+        text.append(&mut self.storage_type, raw.storage_type);
+        text.append(&mut self.path_or_inline, raw.path_or_inline);
+        self.offset.append_option(raw.offset);
+        self.size_in_bytes.append_option(raw.size_in_bytes);
+        self.cardinality.append_option(raw.cardinality);
     }
 
     fn finish(&mut self) -> StructArray {
@@ -300,10 +292,9 @@ impl DescriptorBuilder {
             Arc::new(self.size_in_bytes.finish()),
             Arc::new(self.cardinality.finish()),
         ];
-        let nulls = self
-            .validity
-            .take()
-            .and_then(|mut validity| validity.finish());
+        let (validity, _) = self.validity.finish().into_parts();
+        let rows = validity.len();
+        let nulls = NullBuffer::from_unsliced_buffer(validity.into_inner(), rows);
         StructArray::new(DELETION_VECTOR_FIELDS.clone(), arrays, nulls)
     }
 }
@@ -327,7 +318,6 @@ impl TextDecoder {
         map: Option<Cursor<'_>>,
     ) -> Result<(), JsonError> {
         let is_valid = map.is_some();
-        let mut offset = 0;
         if let Some(mut cursor) = map {
             for_each_entry(&mut cursor, |key, value| {
                 self.append(builder.keys(), Some(key));
@@ -340,11 +330,10 @@ impl TextDecoder {
                     None => builder.values().append_null(),
                 }
             })?;
-            offset = cursor.offset();
         }
         // fails only if the numbers of keys and values differ
         builder.append(is_valid).map_err(|_| JsonError {
-            offset,
+            offset: 0,
             what: "a key of the map has no value",
         })
     }

@@ -158,10 +158,6 @@ impl FileColumns {
     }
 
     /// Computes the columns from rows that may lack fields: columns derived from a missing field are null.
-    ///
-    /// # Errors
-    ///
-    /// As [`FileColumns::of`], except for missing fields.
     pub fn of_available(&self, rows: &RecordBatch) -> Result<RecordBatch> {
         name_file_on_error(rows, |rows| {
             self.of_sources(rows.num_rows(), |field| {

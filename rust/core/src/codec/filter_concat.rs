@@ -13,10 +13,10 @@ use arrow_array::{
     new_null_array,
 };
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, NullBuffer, OffsetBuffer, ScalarBuffer};
-use arrow_schema::{ArrowError, DataType, Fields};
+use arrow_schema::{ArrowError, DataType, Field, Fields};
 use arrow_select::concat::concat;
 
-use super::file_actions::{DELETION_VECTOR_FIELDS, STRING_MAP};
+use super::file_actions::{DELETION_VECTOR_FIELDS, STRING_MAP, STRING_MAP_FIELDS};
 use crate::spec::arrow::replace_types;
 
 /// The selected rows, both as ranges and as a mask.
@@ -129,39 +129,26 @@ const SHARED_LENGTH: usize = 48 * 1024;
 
 fn structs(parts: &[Part<'_>], fields: &Fields, rows: usize) -> Result<ArrayRef, ArrowError> {
     let child = |number: usize| {
-        let mut columns: Vec<Part<'_>> = Vec::with_capacity(parts.len());
-        for (array, keep) in parts {
-            columns.extend(
-                array
-                    .as_struct()
-                    .columns()
-                    .get(number)
-                    .map(|column| (column, *keep)),
-            );
-        }
-        filter_concat(&columns)
+        let columns = parts.iter().filter_map(|(array, keep)| {
+            let column = array.as_struct().columns().get(number)?;
+            Some((column, *keep))
+        });
+        filter_concat(&columns.collect::<Vec<_>>())
     };
     let children = (0..fields.len())
         .map(child)
         .collect::<Result<Vec<_>, _>>()?;
-    let fields: Fields = fields
-        .iter()
-        .zip(&children)
-        .map(|(field, child)| {
-            field
-                .as_ref()
-                .clone()
-                .with_data_type(child.data_type().clone())
-        })
-        .collect();
-    let nulls = selected_nulls(
-        parts
-            .iter()
-            .map(|(array, keep)| (array.nulls(), keep.ranges.as_slice())),
-        rows,
-    );
-    StructArray::try_new_with_length(fields, children, nulls, rows)
+    let fields = with_types_of(fields, &children);
+    StructArray::try_new_with_length(fields, children, nulls_of(parts, rows), rows)
         .map(|array| Arc::new(array) as ArrayRef)
+}
+
+/// Returns the fields with the types of these columns.
+pub(super) fn with_types_of(fields: &Fields, columns: &[ArrayRef]) -> Fields {
+    let fields = fields.iter().zip(columns);
+    fields
+        .map(|(field, column)| Field::clone(field).with_data_type(column.data_type().clone()))
+        .collect()
 }
 
 fn is_string_map(map: &MapArray) -> bool {
@@ -200,30 +187,10 @@ fn string_maps(parts: &[Part<'_>], rows: usize) -> Result<MapArray, ArrowError> 
     };
     let keys = Arc::new(selected(MapArray::keys)?);
     let values = Arc::new(selected(MapArray::values)?);
-    let DataType::Map(entry, _) = &*STRING_MAP else {
-        return Err(ArrowError::SchemaError(
-            "the type of string maps is not a map".into(),
-        ));
-    };
-    let DataType::Struct(fields) = entry.data_type() else {
-        return Err(ArrowError::SchemaError(
-            "the entries of a map are not a struct".into(),
-        ));
-    };
-    let entries = StructArray::try_new(fields.clone(), vec![keys, values], None)?;
-    let nulls = selected_nulls(
-        parts
-            .iter()
-            .map(|(array, keep)| (array.nulls(), keep.ranges.as_slice())),
-        rows,
-    );
-    MapArray::try_new(
-        Arc::clone(entry),
-        OffsetBuffer::new(offsets.into()),
-        entries,
-        nulls,
-        false,
-    )
+    let entries = StructArray::try_new(STRING_MAP_FIELDS.clone(), vec![keys, values], None)?;
+    let field = Field::new_struct("entries", STRING_MAP_FIELDS.clone(), false);
+    let offsets = OffsetBuffer::new(offsets.into());
+    MapArray::try_new(field.into(), offsets, entries, nulls_of(parts, rows), false)
 }
 
 /// Converts an Arrow offset, which is never negative.
@@ -337,6 +304,14 @@ fn for_each_view<'a>(
     }
 }
 
+fn nulls_of(parts: &[Part<'_>], rows: usize) -> Option<NullBuffer> {
+    let parts = parts.iter();
+    selected_nulls(
+        parts.map(|(array, keep)| (array.nulls(), keep.ranges.as_slice())),
+        rows,
+    )
+}
+
 fn selected_nulls<'a>(
     parts: impl Iterator<Item = (Option<&'a NullBuffer>, &'a [Range<usize>])> + Clone,
     rows: usize,
@@ -354,7 +329,7 @@ fn selected_nulls<'a>(
             }
         }
     }
-    Some(NullBuffer::new(bits.finish())).filter(|nulls| nulls.null_count() > 0)
+    NullBuffer::from_unsliced_buffer(bits.finish().into_inner(), rows)
 }
 
 /// Returns the type with plain strings instead of views, and string maps in the output type.

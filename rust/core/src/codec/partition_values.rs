@@ -75,7 +75,7 @@ pub fn parse_partition_values(
         .map_err(not_a_string_map)
 }
 
-fn not_a_string_map(cause: ArrowError) -> Error {
+pub(crate) fn not_a_string_map(cause: ArrowError) -> Error {
     let message = "partition values are not a map of strings";
     Error::corrupt("partition_value.map", message).because(cause)
 }

@@ -13,14 +13,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::codec::deletion_vector::{
-    DeletionVector, VectorLocation, check_version, vector_location,
+    DeletionVector, FRAME_BYTES, VectorLocation, check_version, vector_location,
 };
 use crate::error::{Error, Result};
 use crate::spec::DeletionVectorDescriptor;
 use crate::storage::{PathResolver, Storage, interrupt, pool};
 
-/// The number of bytes before and after a bitmap in its file.
-const FRAME_BYTES: u64 = 8;
 /// Vectors with at most this many bytes between them are fetched by one range.
 const MAX_GAP_BYTES: u64 = 16 << 10;
 /// A read gets no more vectors once it has this many bytes.

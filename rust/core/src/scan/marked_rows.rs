@@ -29,7 +29,7 @@ impl MarkedRows {
     /// # Errors
     ///
     /// Invalid argument: `rows.source` if the stream breaks; `rows.marks` for nulls and negative words.
-    /// Corrupt: `log.columns` for other columns. As [`DeletionVector::from_rows`].
+    /// Corrupt: `log.columns` for other columns.
     pub fn from_words(batches: impl RecordBatchReader) -> Result<Self> {
         let mut words: BTreeMap<i32, Vec<(u64, u64)>> = BTreeMap::new();
         for batch in batches {

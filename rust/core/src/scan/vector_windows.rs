@@ -56,7 +56,7 @@ impl VectorWindows {
     ///
     /// # Errors
     ///
-    /// As [`PathResolver::resolve`]. Corrupt: `dv.*`, with the vector's file. Storage errors.
+    /// Corrupt: `dv.*`, with the vector's file. Storage errors.
     pub fn take(&self, number: usize) -> Result<Option<Arc<DeletionVector>>> {
         let after = self
             .windows

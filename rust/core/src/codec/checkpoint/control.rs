@@ -155,13 +155,10 @@ impl Control {
     /// row.
     fn append(&mut self, batch: &RecordBatch, (row_group, first): (usize, usize)) -> Result<()> {
         for [root, marker] in REQUIRED {
-            let Some((_, field)) = batch.schema_ref().fields().find(root) else {
+            let Some((index, field)) = batch.schema_ref().fields().find(root) else {
                 continue;
             };
-            let Some(rows) = batch
-                .column_by_name(root)
-                .and_then(|column| column.as_struct_opt())
-            else {
+            let Some(rows) = batch.column(index).as_struct_opt() else {
                 continue;
             };
             let Some(marked) = rows.column_by_name(marker) else {

@@ -30,13 +30,9 @@ impl CheckpointFile {
         request: RowGroupRequest,
         fetched: &FetchedBytes,
     ) -> Result<ParsedColumnsReader<'a>> {
-        let reader = if request.is_empty() {
-            None
-        } else {
-            Some(self.reader(unit, request, fetched)?)
-        };
+        let reader = (!request.is_empty()).then(|| self.reader(unit, request, fetched));
         Ok(ParsedColumnsReader {
-            reader,
+            reader: reader.transpose()?,
             legacy: self.legacy_stats(FileAction::Add),
             columns,
             rows: unit.num_rows(),

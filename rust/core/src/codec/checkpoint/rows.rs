@@ -17,7 +17,9 @@ use super::{
 };
 use crate::codec::file_actions::{DELETION_VECTOR_FIELDS, FileField};
 use crate::codec::file_columns::{FileColumn, FileColumns, STATS};
-use crate::codec::filter_concat::{self, SelectedRows, filter_concat, nulls};
+use crate::codec::filter_concat::{
+    SelectedRows, check_expansion, filter_concat, nulls, with_types_of,
+};
 use crate::codec::parquet_file::{
     BatchSize, FetchedBytes, RowGroupReader, RowGroupRequest, guarded,
 };
@@ -240,7 +242,7 @@ impl FileRows {
     ///
     /// # Errors
     ///
-    /// Corrupt: `checkpoint.columns`. Unsupported: `stats.too_large`. As [`FileColumns::of`].
+    /// Corrupt: `checkpoint.columns`. Unsupported: `stats.too_large`.
     pub fn take(
         parts: &[(Self, SelectedRows)],
         columns: &FileColumns,
@@ -266,7 +268,7 @@ impl FileRows {
 pub(super) fn stats_of(rows: &StructArray) -> Result<Option<&ArrayRef>> {
     let text = rows.column_by_name(FileField::Stats.name());
     if let Some(text) = text.and_then(|text| text.as_string_view_opt()) {
-        filter_concat::check_expansion(text).map_err(arrow_error)?;
+        check_expansion(text).map_err(arrow_error)?;
     }
     Ok(text.or_else(|| rows.column_by_name(STATS)))
 }
@@ -380,15 +382,6 @@ fn normal_vector(vector: &StructArray) -> Result<StructArray> {
     let children = children.collect::<Result<Vec<_>>>()?;
     let typed = children.first().and_then(|column| column.logical_nulls());
     let nulls = NullBuffer::union(vector.nulls(), typed.as_ref());
-    let fields: Fields = DELETION_VECTOR_FIELDS
-        .iter()
-        .zip(&children)
-        .map(|(field, child)| {
-            field
-                .as_ref()
-                .clone()
-                .with_data_type(child.data_type().clone())
-        })
-        .collect();
+    let fields = with_types_of(&DELETION_VECTOR_FIELDS, &children);
     StructArray::try_new_with_length(fields, children, nulls, rows).map_err(arrow_error)
 }

@@ -87,11 +87,8 @@ impl CheckpointFile {
         let Some(group) = self.metadata().row_groups().get(unit.row_group) else {
             return 0;
         };
-        let starts = group.columns().iter().map(|column| {
-            let first = column.dictionary_page_offset();
-            first.unwrap_or_else(|| column.data_page_offset())
-        });
-        let start = u64::try_from(starts.min().unwrap_or_default()).unwrap_or_default();
+        let starts = group.columns().iter().map(|column| column.byte_range().0);
+        let start = starts.min().unwrap_or_default();
         let size = u128::try_from(group.compressed_size()).unwrap_or_default();
         let within = size * unit.rows.start as u128 / (unit.group_rows as u128).max(1);
         start.saturating_add(u64::try_from(within).unwrap_or(u64::MAX))

@@ -43,10 +43,6 @@ impl DeletionVector {
     }
 
     /// Decodes a bitmap like [`DeletionVector::decode`], without a copy: the vector keeps `bitmap` alive.
-    ///
-    /// # Errors
-    ///
-    /// As [`DeletionVector::decode`].
     pub fn decode_shared(bitmap: Bytes, cardinality: Option<u64>) -> Result<Self> {
         let mut cursor = Cursor {
             bytes: &bitmap,
@@ -286,9 +282,7 @@ impl<'a> Cursor<'a> {
 
     fn array<const N: usize>(&mut self, part: &str) -> Result<[u8; N]> {
         let mut array = [0; N];
-        for (to, from) in array.iter_mut().zip(self.take(N, part)?) {
-            *to = *from;
-        }
+        array.copy_from_slice(self.take(N, part)?);
         Ok(array)
     }
 

@@ -11,9 +11,9 @@ use crate::error::{Error, Result};
 use crate::spec::DeletionVectorDescriptor;
 
 /// The first byte of every file.
-pub(crate) const VERSION: u8 = 1;
+const VERSION: u8 = 1;
 /// The number of bytes before and after a bitmap, together.
-pub(crate) const FRAME: u64 = 8;
+pub(crate) const FRAME_BYTES: u64 = 8;
 
 impl DeletionVector {
     /// Decodes one vector of a whole file: the one at `offset`, or the first.
@@ -33,7 +33,7 @@ impl DeletionVector {
             .first_chunk::<4>()
             .ok_or_else(|| truncated("the file ends before the vector's size").at_offset(offset))?;
         let size = u32::from_be_bytes(*size);
-        let framed = usize::try_from(u64::from(size) + FRAME)
+        let framed = usize::try_from(u64::from(size) + FRAME_BYTES)
             .ok()
             .and_then(|end| rest.get(..end))
             .ok_or_else(|| {

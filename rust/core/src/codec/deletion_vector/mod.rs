@@ -24,7 +24,7 @@ mod set;
 
 pub use descriptors::Descriptors;
 pub use file::FileBuilder;
-pub(crate) use file::check_version;
+pub(crate) use file::{FRAME_BYTES, check_version};
 pub use location::{VectorLocation, as_relative, hash_of_name, vector_location};
 
 use container::{Container, ContainerRows};

@@ -3,8 +3,6 @@
 //! A new vector is encoded in the portable layout and decoded like any other vector, so that there is a
 //! single representation in memory. The crate only reads bytes that the decoder has validated.
 
-use std::ops::{BitAndAssign, BitOrAssign, SubAssign};
-
 use roaring::RoaringTreemap;
 
 use super::decode::PORTABLE_MAGIC;
@@ -35,31 +33,17 @@ impl DeletionVector {
     ///
     /// Invalid argument: `dv.too_large` for more bytes than a descriptor can state.
     pub fn union(&self, other: &Self) -> Result<Self> {
-        let mut set = self.set();
-        set.bitor_assign(other.set());
-        Self::of_set(set)
+        Self::of_set(self.set() | other.set())
     }
 
     /// Returns the rows that are in both vectors.
-    ///
-    /// # Errors
-    ///
-    /// As [`DeletionVector::union`].
     pub fn intersection(&self, other: &Self) -> Result<Self> {
-        let mut set = self.set();
-        set.bitand_assign(other.set());
-        Self::of_set(set)
+        Self::of_set(self.set() & other.set())
     }
 
     /// Returns the rows of this vector that are not in the other.
-    ///
-    /// # Errors
-    ///
-    /// As [`DeletionVector::union`].
     pub fn difference(&self, other: &Self) -> Result<Self> {
-        let mut set = self.set();
-        set.sub_assign(other.set());
-        Self::of_set(set)
+        Self::of_set(self.set() - other.set())
     }
 
     /// Returns the encoded bitmap, from its magic number to its last container: the bytes that `sizeInBytes`
@@ -73,10 +57,6 @@ impl DeletionVector {
     }
 
     /// Returns an inline descriptor of the vector (storage type `i`).
-    ///
-    /// # Errors
-    ///
-    /// As [`DeletionVector::encode`].
     pub fn encode_inline(&self) -> Result<DeletionVectorDescriptor> {
         let bitmap = self.encode()?;
         let size = i32::try_from(bitmap.len()).map_err(|_| too_large())?;

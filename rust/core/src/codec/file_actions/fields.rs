@@ -85,16 +85,18 @@ pub static DELETION_VECTOR_FIELDS: LazyLock<Fields> = LazyLock::new(|| {
     ])
 });
 
-/// The output type of `map<string, string>`.
-pub static STRING_MAP: LazyLock<DataType> = LazyLock::new(|| {
-    let entries = Fields::from(vec![
+/// The fields of an entry of [`STRING_MAP`].
+pub(crate) static STRING_MAP_FIELDS: LazyLock<Fields> = LazyLock::new(|| {
+    Fields::from(vec![
         Field::new("key", DataType::Utf8, false),
         Field::new("value", DataType::Utf8, true),
-    ]);
-    DataType::Map(
-        Arc::new(Field::new("entries", DataType::Struct(entries), false)),
-        false,
-    )
+    ])
+});
+
+/// The output type of `map<string, string>`.
+pub static STRING_MAP: LazyLock<DataType> = LazyLock::new(|| {
+    let entries = Field::new_struct("entries", STRING_MAP_FIELDS.clone(), false);
+    DataType::Map(Arc::new(entries), false)
 });
 
 /// Returns a builder of [`STRING_MAP`].

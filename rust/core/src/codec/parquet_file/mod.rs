@@ -130,10 +130,6 @@ impl FooterDecoder {
 
     /// Creates a decoder for a file on a remote store. Its first range is longer, to include the page index: a
     /// second request would cost more.
-    ///
-    /// # Errors
-    ///
-    /// As [`FooterDecoder::new`].
     pub fn remote(length: u64, rules: FooterRules) -> Result<Self> {
         let mut decoder = Self::new(length, rules)?;
         let size = (length / REMOTE_FRACTION).clamp(FOOTER_PREFETCH, MAX_REMOTE_PREFETCH);
@@ -304,12 +300,9 @@ fn check(metadata: &ParquetMetaData, length: u64, rules: &FooterRules) -> Result
             _ => return refuse(&format!("a row group claims {} rows", group.num_rows())),
         }
         if group.num_rows() == 0 {
-            // Some writers add an empty row group with invalid offsets.
-            if group
-                .columns()
-                .iter()
-                .any(|column| column.num_values() != 0)
-            {
+            // some writers add an empty row group with invalid offsets
+            let mut columns = group.columns().iter();
+            if columns.any(|column| column.num_values() != 0) {
                 return refuse("a row group claims no rows, and its columns have values");
             }
             continue;
@@ -322,15 +315,14 @@ fn check(metadata: &ParquetMetaData, length: u64, rules: &FooterRules) -> Result
                     column.num_values()
                 ));
             }
-            let start = column
-                .dictionary_page_offset()
-                .unwrap_or_else(|| column.data_page_offset());
+            let data = column.data_page_offset();
+            let start = column.dictionary_page_offset().unwrap_or(data);
             let range = (
                 u64::try_from(start),
                 u64::try_from(column.compressed_size()),
             );
-            let inside = matches!(range, (Ok(start), Ok(size)) if start.checked_add(size).is_some_and(|end| end <= length));
-            if !inside || column.data_page_offset() < start {
+            let is_inside = matches!(range, (Ok(start), Ok(size)) if start + size <= length);
+            if !is_inside || data < start {
                 return refuse(&format!(
                     "the column chunk of {} is outside of it",
                     column.column_path()

@@ -129,12 +129,12 @@ impl RowGroupRequest {
             .map_err(|cause| rules.error(cause))?;
         let recompressed = recompressed.flatten();
         let (file, fetched) = match &recompressed {
-            Some(recompressed) => (&recompressed.file, &recompressed.fetched),
+            Some(recompressed) => {
+                (self.row_group, self.ranges) = (0, recompressed.ranges.clone());
+                (&recompressed.file, &recompressed.fetched)
+            }
             None => (file, fetched),
         };
-        if let Some(recompressed) = &recompressed {
-            (self.row_group, self.ranges) = (0, recompressed.ranges.clone());
-        }
         let metadata = file.metadata();
         let columns = columns_of(metadata, self.row_group);
         let index = metadata.page_index_for_row_group(self.row_group);
@@ -270,12 +270,8 @@ fn leaf_ranges(
     pages: &[PageLocation],
     selection: Option<&RowSelection>,
 ) -> (Vec<Range<u64>>, bool) {
-    let start = column
-        .dictionary_page_offset()
-        .unwrap_or_else(|| column.data_page_offset());
-    // the chunk was checked to lie inside the file when the footer was read
-    let start = u64::try_from(start).unwrap_or_default();
-    let end = start + u64::try_from(column.compressed_size()).unwrap_or_default();
+    let (start, length) = column.byte_range();
+    let end = start + length; // the footer was checked: the chunk is inside the file
     let are_inside = pages.iter().all(|page| {
         let from = u64::try_from(page.offset).unwrap_or(u64::MAX);
         let size = u64::try_from(page.compressed_page_size).unwrap_or(u64::MAX);

@@ -155,18 +155,12 @@ pub(super) fn page_header(bytes: &[u8]) -> Option<PageHeader> {
     })?;
     // the decoder does not decompress levels, whatever the kind of the page
     header.levels = levels.iter().sum();
-    let kind = match header.kind {
-        PageHeader::DATA => 0,
-        PageHeader::DICTIONARY => 1,
-        PageHeader::DATA_V2 => 2,
+    (header.values, header.encoding) = match header.kind {
+        PageHeader::DATA => (values[0]?, encodings[0]),
+        PageHeader::DICTIONARY => (values[1]?, 0),
+        PageHeader::DATA_V2 => (values[2]?, encodings[1]),
         _ => return Some(header),
     };
-    header.encoding = match header.kind {
-        PageHeader::DATA => encodings[0],
-        PageHeader::DATA_V2 => encodings[1],
-        _ => 0,
-    };
-    header.values = (*values.get(kind)?)?;
     Some(header)
 }
 

@@ -1,16 +1,11 @@
 //! Leaf columns that are filled row by row, with null as the default.
 
+use std::str::FromStr;
 use std::sync::Arc;
 
-use arrow_array::types::{
-    Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
-    Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
-    TimestampSecondType,
-};
-use arrow_array::{
-    ArrayRef, ArrowPrimitiveType, BooleanArray, LargeStringArray, PrimitiveArray, StringArray,
-};
-use arrow_buffer::{BooleanBufferBuilder, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_array::{ArrayRef, LargeStringArray, make_array};
+use arrow_buffer::{BooleanBufferBuilder, Buffer, NullBuffer};
+use arrow_data::ArrayData;
 use arrow_schema::{ArrowError, DataType, TimeUnit};
 
 use super::scan::Scalar;
@@ -18,6 +13,7 @@ use crate::spec::values::{self, ExcessDigits};
 
 /// A column of a fixed number of rows, all null until set. Rows are set in ascending order.
 pub(super) struct Leaf {
+    data_type: DataType,
     valid: BooleanBufferBuilder,
     values: Values,
 }
@@ -39,7 +35,7 @@ enum Values {
     Timestamp {
         values: Vec<i64>,
         unit: TimeUnit,
-        zone: Option<Arc<str>>,
+        has_zone: bool,
     },
     Text {
         bytes: String,
@@ -76,7 +72,7 @@ impl Leaf {
             DataType::Timestamp(unit, zone) => Values::Timestamp {
                 values: vec![0; rows],
                 unit: *unit,
-                zone: zone.clone(),
+                has_zone: zone.is_some(),
             },
             DataType::Utf8 => {
                 let mut offsets = Vec::with_capacity(rows + 1);
@@ -90,6 +86,7 @@ impl Leaf {
             _ => return None,
         };
         Some(Self {
+            data_type: data_type.clone(),
             valid: all_null(rows),
             values,
         })
@@ -117,54 +114,26 @@ impl Leaf {
     pub(super) fn finish(mut self) -> Result<ArrayRef, ArrowError> {
         let rows = self.valid.len();
         let nulls = NullBuffer::new(self.valid.finish());
-        let nulls = Some(nulls).filter(|nulls| nulls.null_count() > 0);
-        fn primitive<T: ArrowPrimitiveType>(
-            values: Vec<T::Native>,
-            nulls: Option<NullBuffer>,
-        ) -> Result<PrimitiveArray<T>, ArrowError> {
-            PrimitiveArray::try_new(ScalarBuffer::from(values), nulls)
-        }
-        Ok(match self.values {
-            Values::Bool(mut values) => Arc::new(BooleanArray::new(values.finish(), nulls)),
-            Values::Int8(values) => Arc::new(primitive::<Int8Type>(values, nulls)?),
-            Values::Int16(values) => Arc::new(primitive::<Int16Type>(values, nulls)?),
-            Values::Int32(values) => Arc::new(primitive::<Int32Type>(values, nulls)?),
-            Values::Int64(values) => Arc::new(primitive::<Int64Type>(values, nulls)?),
-            Values::Float32(values) => Arc::new(primitive::<Float32Type>(values, nulls)?),
-            Values::Float64(values) => Arc::new(primitive::<Float64Type>(values, nulls)?),
-            Values::Decimal {
-                values,
-                precision,
-                scale,
-            } => {
-                let array = primitive::<Decimal128Type>(values, nulls)?;
-                Arc::new(array.with_precision_and_scale(precision, scale)?)
-            }
-            Values::Date(values) => Arc::new(primitive::<Date32Type>(values, nulls)?),
-            Values::Timestamp { values, unit, zone } => match unit {
-                TimeUnit::Second => Arc::new(
-                    primitive::<TimestampSecondType>(values, nulls)?.with_timezone_opt(zone),
-                ),
-                TimeUnit::Millisecond => Arc::new(
-                    primitive::<TimestampMillisecondType>(values, nulls)?.with_timezone_opt(zone),
-                ),
-                TimeUnit::Microsecond => Arc::new(
-                    primitive::<TimestampMicrosecondType>(values, nulls)?.with_timezone_opt(zone),
-                ),
-                TimeUnit::Nanosecond => Arc::new(
-                    primitive::<TimestampNanosecondType>(values, nulls)?.with_timezone_opt(zone),
-                ),
-            },
-            Values::Digits(values) => Arc::new(LargeStringArray::from(values)),
+        let array = ArrayData::builder(self.data_type)
+            .len(rows)
+            .nulls(Some(nulls));
+        let values = match self.values {
+            Values::Bool(mut values) => values.finish().into_inner(),
+            Values::Int8(values) => values.into(),
+            Values::Int16(values) => values.into(),
+            Values::Int32(values) | Values::Date(values) => values.into(),
+            Values::Int64(values) | Values::Timestamp { values, .. } => values.into(),
+            Values::Float32(values) => values.into(),
+            Values::Float64(values) => values.into(),
+            Values::Decimal { values, .. } => values.into(),
+            Values::Digits(values) => return Ok(Arc::new(LargeStringArray::from(values))),
             Values::Text { bytes, mut offsets } => {
                 offsets.resize(rows + 1, bytes.len() as i32);
-                Arc::new(StringArray::try_new(
-                    OffsetBuffer::new(ScalarBuffer::from(offsets)),
-                    Buffer::from_vec(bytes.into_bytes()),
-                    nulls,
-                )?)
+                let buffers = vec![offsets.into(), bytes.into_bytes().into()];
+                return array.buffers(buffers).build().map(make_array);
             }
-        })
+        };
+        array.add_buffer(values).build().map(make_array)
     }
 }
 
@@ -180,40 +149,25 @@ impl Values {
             Self::Int16(values) => *values.get_mut(row)? = number(scalar)?.parse().ok()?,
             Self::Int32(values) => *values.get_mut(row)? = number(scalar)?.parse().ok()?,
             Self::Int64(values) => *values.get_mut(row)? = number(scalar)?.parse().ok()?,
-            Self::Float32(values) => {
-                *values.get_mut(row)? = match special_float(scalar, scratch)? {
-                    Ok(special) => special as f32,
-                    Err(number) => number
-                        .parse()
-                        .ok()
-                        .filter(|value: &f32| value.is_finite())?,
-                }
-            }
-            Self::Float64(values) => {
-                *values.get_mut(row)? = match special_float(scalar, scratch)? {
-                    Ok(special) => special,
-                    Err(number) => number
-                        .parse()
-                        .ok()
-                        .filter(|value: &f64| value.is_finite())?,
-                }
-            }
+            Self::Float32(values) => *values.get_mut(row)? = float(scalar, scratch)?,
+            Self::Float64(values) => *values.get_mut(row)? = float(scalar, scratch)?,
             Self::Decimal {
                 values,
                 precision,
                 scale,
             } => {
-                let text = match scalar {
-                    Scalar::Number(text) => text,
-                    other => text(other, scratch)?,
-                };
+                let text = number_or_text(scalar, scratch)?;
                 let value = values::decimal(text, *precision, *scale, ExcessDigits::Refuse)?;
                 *values.get_mut(row)? = value;
             }
             Self::Date(values) => *values.get_mut(row)? = values::date(text(scalar, scratch)?)?,
-            Self::Timestamp { values, unit, zone } => {
+            Self::Timestamp {
+                values,
+                unit,
+                has_zone,
+            } => {
                 let text = text(scalar, scratch)?;
-                *values.get_mut(row)? = values::timestamp(text, *unit, zone.is_some())?;
+                *values.get_mut(row)? = values::timestamp(text, *unit, *has_zone)?;
             }
             Self::Text { bytes, offsets } => {
                 let text = text(scalar, scratch)?;
@@ -242,18 +196,24 @@ fn text<'a>(scalar: Scalar<'a>, scratch: &'a mut String) -> Option<&'a str> {
     }
 }
 
-/// Returns the value of NaN or an infinity as `Ok`, and the digits of any other number as `Err`.
-fn special_float<'a>(scalar: Scalar<'a>, scratch: &'a mut String) -> Option<Result<f64, &'a str>> {
-    let quoted = matches!(scalar, Scalar::Text(_));
-    let text = match scalar {
-        Scalar::Number(text) => text,
-        other => text(other, scratch)?,
-    };
-    match text {
-        "NaN" => Some(Ok(f64::NAN)),
-        "Infinity" | "+Infinity" | "INF" | "+INF" => Some(Ok(f64::INFINITY)),
-        "-Infinity" | "-INF" => Some(Ok(f64::NEG_INFINITY)),
-        digits if !quoted => Some(Err(digits)),
+fn number_or_text<'a>(scalar: Scalar<'a>, scratch: &'a mut String) -> Option<&'a str> {
+    number(scalar).or_else(|| text(scalar, scratch))
+}
+
+/// Parses a finite number; NaN and infinities may be quoted.
+fn float<F>(scalar: Scalar<'_>, scratch: &mut String) -> Option<F>
+where
+    F: FromStr + From<f32> + Into<f64> + Copy,
+{
+    let is_quoted = matches!(scalar, Scalar::Text(_));
+    match number_or_text(scalar, scratch)? {
+        "NaN" => Some(f32::NAN.into()),
+        "Infinity" | "+Infinity" | "INF" | "+INF" => Some(f32::INFINITY.into()),
+        "-Infinity" | "-INF" => Some(f32::NEG_INFINITY.into()),
+        digits if !is_quoted => {
+            let value: F = digits.parse().ok()?;
+            Into::<f64>::into(value).is_finite().then_some(value)
+        }
         _ => None,
     }
 }

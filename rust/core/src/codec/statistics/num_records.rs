@@ -6,7 +6,6 @@
 //! Protocol: "Per-file Statistics".
 
 use arrow_array::{Int64Array, StringArrayType};
-use arrow_buffer::{BooleanBufferBuilder, NullBuffer, ScalarBuffer};
 
 use super::scan::{self, Scalar};
 use crate::spec::json::Cursor;
@@ -17,25 +16,7 @@ use crate::spec::json::Cursor;
 /// The first integer of duplicate top-level `numRecords` keys counts. The text after the number is ignored,
 /// except that it must end like an object; `parse_stats` checks more of it.
 pub fn num_records<'a, S: StringArrayType<'a>>(stats: S) -> Int64Array {
-    let rows = stats.len();
-    let nulls = stats.nulls();
-    let mut counts = Vec::with_capacity(rows);
-    let mut valid = BooleanBufferBuilder::new(rows);
-    for row in 0..rows {
-        let is_valid = nulls.is_none_or(|nulls| nulls.is_valid(row));
-        let count = if is_valid {
-            of_text(stats.value(row))
-        } else {
-            None
-        };
-        counts.push(count.unwrap_or_default());
-        valid.append(count.is_some());
-    }
-    let nulls = NullBuffer::new(valid.finish());
-    Int64Array::new(
-        ScalarBuffer::from(counts),
-        Some(nulls).filter(|nulls| nulls.null_count() > 0),
-    )
+    stats.iter().map(|text| of_text(text?)).collect()
 }
 
 /// Returns the row count in one text.

@@ -244,8 +244,8 @@ impl StatsBuilder {
                     fields,
                 } => {
                     let rows = valid.len();
-                    let nulls = NullBuffer::new(valid.finish());
-                    let nulls = Some(nulls).filter(|nulls| nulls.null_count() > 0);
+                    let nulls = valid.finish().into_inner();
+                    let nulls = NullBuffer::from_unsliced_buffer(nulls, rows);
                     let take = |child: &Child| built.get_mut(child.node).and_then(Option::take);
                     let arrays = children.fields.iter().filter_map(take).collect();
                     let array = StructArray::try_new_with_length(fields, arrays, nulls, rows)?;

@@ -37,14 +37,10 @@ enum TypedKind<'a> {
 impl<'a> Shredded<'a> {
     /// Wraps a struct with at least one of the two columns.
     pub(super) fn new(array: &'a StructArray) -> Result<Self> {
-        let value = match array.column_by_name("value") {
-            None => None,
-            Some(value) => Some(
-                value
-                    .as_binary_opt()
-                    .ok_or_else(|| columns("the column `value` of a variant is not binary"))?,
-            ),
-        };
+        let not_binary = || columns("the column `value` of a variant is not binary");
+        let value = array.column_by_name("value");
+        let value = value.map(|value| value.as_binary_opt().ok_or_else(not_binary));
+        let value = value.transpose()?;
         let typed = array.column_by_name("typed_value");
         let typed = typed.map(|typed| Typed::new(typed.as_ref())).transpose()?;
         if value.is_none() && typed.is_none() {

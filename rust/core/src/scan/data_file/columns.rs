@@ -5,13 +5,15 @@ use std::sync::Arc;
 use arrow_arith::boolean::is_not_null;
 use arrow_array::builder::{MapBuilder, StringBuilder};
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, BinaryArray, MapArray, StringArray, StructArray, UInt32Array};
+use arrow_array::{
+    Array, ArrayRef, BinaryArray, StringArray, StructArray, UInt32Array, new_null_array,
+};
 use arrow_schema::{ArrowError, DataType as ArrowType, FieldRef};
 use arrow_select::take::take;
 use arrow_select::zip::zip;
 
-use crate::codec::partition_values::parse_partition_values;
-use crate::error::{Error, Result};
+use crate::codec::partition_values::{not_a_string_map, parse_partition_values};
+use crate::error::Result;
 
 /// Parses the values of the partition columns into one row.
 pub(super) fn partition_values(
@@ -23,16 +25,8 @@ pub(super) fn partition_values(
         map.keys().append_value(key);
         map.values().append_option(value.as_deref());
     }
-    let not_a_map = |cause: ArrowError| {
-        Error::corrupt(
-            "partition_value.map",
-            "partition values are not a map of strings",
-        )
-        .because(cause)
-    };
-    map.append(true).map_err(not_a_map)?;
-    let map: MapArray = map.finish();
-    parse_partition_values(&map, columns)
+    map.append(true).map_err(not_a_string_map)?;
+    parse_partition_values(&map.finish(), columns)
 }
 
 /// A repeated value; allocated once for the longest batch so far, and sliced.
@@ -63,7 +57,7 @@ impl Constant {
 
 fn repeat(value: &ArrayRef, rows: usize) -> Result<ArrayRef, ArrowError> {
     if value.is_null(0) || *value.data_type() == ArrowType::Null {
-        return Ok(arrow_array::new_null_array(value.data_type(), rows));
+        return Ok(new_null_array(value.data_type(), rows));
     }
     let fits = |length: usize| {
         if let Some(bytes) = length.checked_mul(rows)

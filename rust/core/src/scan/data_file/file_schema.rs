@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::slice;
 use std::sync::Arc;
 
 use arrow_schema::{DataType as ArrowType, Field, FieldRef, Schema, SchemaRef, TimeUnit};
@@ -94,12 +95,12 @@ impl SchemaWalk {
 }
 
 /// Returns the parts of a nested type.
-fn parts(data_type: &ArrowType) -> Option<Vec<FieldRef>> {
+fn parts(data_type: &ArrowType) -> Option<&[FieldRef]> {
     match data_type {
-        ArrowType::Struct(fields) => Some(fields.iter().cloned().collect()),
+        ArrowType::Struct(fields) => Some(fields),
         ArrowType::List(element)
         | ArrowType::LargeList(element)
-        | ArrowType::FixedSizeList(element, _) => Some(vec![Arc::clone(element)]),
+        | ArrowType::FixedSizeList(element, _) => Some(slice::from_ref(element)),
         ArrowType::Map(entries, _) => parts(entries.data_type()),
         _ => None,
     }
@@ -139,16 +140,12 @@ impl<'a> Names<'a> {
             lower: HashMap::with_capacity(nodes.len()),
         };
         for (at, node) in nodes.iter().enumerate() {
-            let name_match = NameMatch::Unique(at);
-            names
-                .exact
-                .entry(&node.name)
-                .and_modify(|name_match| *name_match = NameMatch::Ambiguous)
-                .or_insert(name_match);
+            let unique = NameMatch::Unique(at);
+            let repeated = |name: &mut NameMatch| *name = NameMatch::Ambiguous;
+            let exact = names.exact.entry(&node.name);
+            exact.and_modify(repeated).or_insert(unique);
             let lower = names.lower.entry(node.name.to_lowercase());
-            lower
-                .and_modify(|name_match| *name_match = NameMatch::Ambiguous)
-                .or_insert(name_match);
+            lower.and_modify(repeated).or_insert(unique);
         }
         names
     }

@@ -86,10 +86,6 @@ impl FileUnit {
 
     /// Passes the rows of the unit to `emit`. Returns the unit if other bytes must be fetched first, now
     /// that its rows are known.
-    ///
-    /// # Errors
-    ///
-    /// As [`OpenFile::read`]; the errors of `emit`.
     pub fn read(mut self, emit: &mut dyn FnMut(RecordBatch) -> Result<()>) -> Result<Option<Self>> {
         let file = Arc::clone(&self.file);
         let Some((live, mut fetched)) = self.live_rows.take() else {

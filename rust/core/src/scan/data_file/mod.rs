@@ -54,10 +54,6 @@ pub struct DataFile<'a> {
 
 impl ScanFile {
     /// Combines a file of the log with its storage path and its deletion vector.
-    ///
-    /// # Errors
-    ///
-    /// As [`PathResolver::resolve`], with the path in the log.
     pub fn data_file(
         &self,
         resolver: &PathResolver,

@@ -73,18 +73,14 @@ impl ReadPlan {
     /// `data.type`, `data.ambiguous`, `dv.beyond_file`, `partition_value.parse`, `schema.physical_name`.
     /// Unsupported: `data.encrypted`. Storage errors.
     pub fn open_file(&self, storage: &Arc<dyn Storage>, file: &DataFile<'_>) -> Result<OpenFile> {
-        OpenFile::new(self, storage, file)
+        let message = "the decoder failed on the Parquet footer";
+        let broken = || Error::corrupt("data.footer", message);
+        let opened = guarded(broken, || OpenFile::open(self, storage, file));
+        opened.map_err(|error| locate_error(error, &file.file.path))
     }
 }
 
 impl OpenFile {
-    fn new(plan: &ReadPlan, storage: &Arc<dyn Storage>, file: &DataFile<'_>) -> Result<Self> {
-        let message = "the decoder failed on the Parquet footer";
-        let broken = || Error::corrupt("data.footer", message);
-        let opened = guarded(broken, || Self::open(plan, storage, file));
-        opened.map_err(|error| locate_error(error, &file.file.path))
-    }
-
     fn open(plan: &ReadPlan, storage: &Arc<dyn Storage>, file: &DataFile<'_>) -> Result<Self> {
         let (footer, bytes) = footer(storage, file, plan.filters_data())?;
         let has_encrypted_columns = footer.has_encrypted_columns;
@@ -235,12 +231,8 @@ impl OpenFile {
     /// range of a split file.
     pub fn middle(&self, row_group: usize) -> Option<u64> {
         let group = self.arrow.metadata().row_groups().get(row_group)?;
-        let starts = group.columns().iter().map(|chunk| {
-            chunk
-                .dictionary_page_offset()
-                .unwrap_or_else(|| chunk.data_page_offset())
-        });
-        let start = u64::try_from(starts.min()?).ok()?;
+        let starts = group.columns().iter().map(|chunk| chunk.byte_range().0);
+        let start = starts.min()?;
         let bytes = u64::try_from(group.compressed_size()).ok()?;
         start.checked_add(bytes / 2)
     }
@@ -271,16 +263,13 @@ impl OpenFile {
 
     fn size_of(&self, row_group: usize) -> u64 {
         let groups = self.arrow.metadata().row_groups();
-        let sizes = groups.get(row_group).map(|group| {
-            let chunks = self
-                .leaves
-                .iter()
-                .filter_map(|leaf| group.columns().get(*leaf));
-            chunks
-                .map(|chunk| u64::try_from(chunk.compressed_size()).unwrap_or_default())
-                .fold(0, u64::saturating_add)
-        });
-        sizes.unwrap_or_default()
+        let columns = groups
+            .get(row_group)
+            .map_or(&[][..], |group| group.columns());
+        let chunks = self.leaves.iter().filter_map(|leaf| columns.get(*leaf));
+        chunks
+            .map(|chunk| u64::try_from(chunk.compressed_size()).unwrap_or_default())
+            .fold(0, u64::saturating_add)
     }
 }
 
@@ -296,12 +285,12 @@ fn origins_of(
     let mut keys = Vec::new();
     let mut origins = Vec::with_capacity(plan.columns().len());
     for column in plan.columns() {
-        let hidden = match column {
+        let materialized = match column {
             OutputColumn::RowId => layout.row_id_column.as_deref(),
             OutputColumn::RowCommitVersion => layout.row_commit_version_column.as_deref(),
             _ => None,
         };
-        origins.push(match (column, hidden) {
+        origins.push(match (column, materialized) {
             (OutputColumn::Data(field), _) => matcher.column(field)?,
             (OutputColumn::ChangeType, _) => {
                 matcher.metadata_column("_change_type", &PrimitiveType::String)?

@@ -285,8 +285,7 @@ fn constants(file: &OpenFile) -> Vec<Option<Constant>> {
         }
     };
     columns
-        .map(constant)
-        .map(|value| value.map(Constant::new))
+        .map(|column| constant(column).map(Constant::new))
         .collect()
 }
 

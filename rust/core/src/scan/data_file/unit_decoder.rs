@@ -63,28 +63,24 @@ impl UnitDecoder {
 
     /// Returns the next rows: their number, and their columns.
     pub(super) fn advance(&mut self) -> Result<Option<(usize, Vec<ArrayRef>)>, ArrowError> {
-        let piece = match self.pieces.next() {
-            Some(piece) => piece,
-            None => {
-                let Some(batch) = self.reader.next().transpose()? else {
-                    return Ok(None);
-                };
-                if !self.has_views {
-                    let (_, columns, rows) = batch.into_parts();
-                    return Ok(Some((rows, columns)));
-                }
-                let mut pieces = Vec::new();
-                let rows = batch.num_rows();
-                split_batch(batch, rows, PIECE_BYTES, &mut |piece| {
-                    pieces.push(piece);
-                    Ok::<_, ArrowError>(())
-                })?;
-                self.pieces = pieces.into_iter();
-                match self.pieces.next() {
-                    Some(piece) => piece,
-                    None => return Ok(None),
-                }
+        if self.pieces.as_slice().is_empty() {
+            let Some(batch) = self.reader.next().transpose()? else {
+                return Ok(None);
+            };
+            if !self.has_views {
+                let (_, columns, rows) = batch.into_parts();
+                return Ok(Some((rows, columns)));
             }
+            let mut pieces = Vec::new();
+            let rows = batch.num_rows();
+            split_batch(batch, rows, PIECE_BYTES, &mut |piece| {
+                pieces.push(piece);
+                Ok::<_, ArrowError>(())
+            })?;
+            self.pieces = pieces.into_iter();
+        }
+        let Some(piece) = self.pieces.next() else {
+            return Ok(None);
         };
         let (_, columns, rows) = piece.into_parts();
         let columns = columns.iter().map(views::plain).collect::<Result<_, _>>()?;
