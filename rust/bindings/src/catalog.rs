@@ -182,9 +182,9 @@ fn staged_out<'py>(py: Python<'py>, staged: &StagedCommit) -> PyResult<Bound<'py
     arguments.set_item("size", staged.size)?;
     arguments.set_item("modification_time", staged.modification_time)?;
     arguments.set_item("timestamp", staged.timestamp)?;
-    let protocol = staged.protocol.clone().map(PyProtocol::from);
+    let protocol = staged.protocol.clone().map(PyProtocol);
     arguments.set_item("protocol", protocol)?;
-    let metadata = staged.metadata.clone().map(PyMetadata::from);
+    let metadata = staged.metadata.clone().map(PyMetadata);
     arguments.set_item("metadata", metadata)?;
     let domains = PyDict::new(py);
     for domain in &staged.domains {

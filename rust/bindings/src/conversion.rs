@@ -15,6 +15,7 @@ use pyo3::prelude::*;
 use crate::gate::detached;
 use crate::metadata::PyMetadata;
 use crate::protocol::PyProtocol;
+use crate::rows::Definition;
 use crate::table::Table;
 
 /// Path, bytes, modification time in milliseconds.
@@ -96,7 +97,7 @@ impl Conversion {
                 merged.join(&schema).map_err(|error| error.at_path(path))?;
             }
             let (metadata, protocol) = self.0.definition(merged)?;
-            Ok((metadata.into(), protocol.into()))
+            Ok((PyMetadata(metadata), PyProtocol(protocol)))
         })
     }
 
@@ -105,10 +106,10 @@ impl Conversion {
         &self,
         py: Python<'_>,
         table: &Table,
-        definition: (PyMetadata, PyProtocol),
+        definition: Definition,
         files: Vec<PyFile>,
     ) -> PyResult<String> {
-        let definition = (definition.0.into(), definition.1.into());
+        let definition = (definition.0.0, definition.1.0);
         detached(py, || {
             let files: Vec<FileMeta> = files.into_iter().map(file_in).collect();
             let adds = self.0.adds(table.0.source(), &definition, &files)?;
@@ -121,12 +122,12 @@ impl Conversion {
         &self,
         py: Python<'_>,
         table: &Table,
-        definition: (PyMetadata, PyProtocol),
+        definition: Definition,
         adds: Vec<String>,
         durable: bool,
     ) -> PyResult<Option<u64>> {
         let options = TransactionOptions::durable(durable);
-        let definition = (definition.0.into(), definition.1.into());
+        let definition = (definition.0.0, definition.1.0);
         detached(py, || {
             let adds = adds
                 .iter()

@@ -31,7 +31,7 @@ pub(crate) fn new_table(
             ..TableDefinition::default()
         };
         let (metadata, protocol) = first_actions(definition.metadata(None)?)?;
-        Ok((metadata.into(), protocol.into()))
+        Ok((PyMetadata(metadata), PyProtocol(protocol)))
     })
 }
 
@@ -43,11 +43,10 @@ pub(crate) fn with_columns(
     metadata: PyMetadata,
     columns: &str,
 ) -> PyResult<Option<PyMetadata>> {
-    let metadata = metadata.into();
     detached(py, || {
         let columns = StructType::parse(columns).map_err(Error::of_argument)?;
-        let new = merged_metadata(&metadata, &columns, &columns, Widening::Any)?;
-        Ok(new.map(Into::into))
+        let new = merged_metadata(&metadata.0, &columns, &columns, Widening::Any)?;
+        Ok(new.map(PyMetadata))
     })
 }
 
@@ -59,11 +58,10 @@ pub(crate) fn overwritten_metadata(
     schema_string: &str,
     partition_columns: Vec<String>,
 ) -> PyResult<PyMetadata> {
-    let metadata = metadata.into();
     detached(py, || {
         let schema = StructType::parse(schema_string).map_err(Error::of_argument)?;
-        let new = replace::overwritten_metadata(&metadata, &schema, partition_columns)?;
-        Ok(new.into())
+        let new = replace::overwritten_metadata(&metadata.0, &schema, partition_columns)?;
+        Ok(PyMetadata(new))
     })
 }
 
@@ -74,9 +72,8 @@ pub(crate) fn with_identity_marks(
     metadata: PyMetadata,
     marks: Vec<(String, i64)>,
 ) -> PyResult<Option<PyMetadata>> {
-    let metadata = metadata.into();
     detached(py, || {
-        with_high_water_marks(&metadata, &marks).map(|new| new.map(Into::into))
+        with_high_water_marks(&metadata.0, &marks).map(|new| new.map(PyMetadata))
     })
 }
 

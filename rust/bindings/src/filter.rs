@@ -18,17 +18,17 @@ use crate::gate::detached;
 /// The maximum number of bits of an integer: more than 38 digits need, but few enough for Python to print it.
 const MAX_BITS: u64 = 512;
 
+/// Converts an optional filter as [`required`].
+pub(crate) fn predicate(value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Predicate>> {
+    value.map(required).transpose()
+}
+
 /// Converts a `filter`: SQL text, `[(column, op, value), ...]`, or a list of such lists.
-pub(crate) fn predicate(
-    py: Python<'_>,
-    value: Option<&Bound<'_, PyAny>>,
-) -> PyResult<Option<Predicate>> {
-    let Some(value) = value else {
-        return Ok(None);
-    };
+fn required(value: &Bound<'_, PyAny>) -> PyResult<Predicate> {
+    let py = value.py();
     if let Ok(text) = value.cast::<PyString>() {
         let text: String = text.extract()?;
-        return detached(py, || Predicate::parse_sql(&text)).map(Some);
+        return detached(py, || Predicate::parse_sql(&text));
     }
     let Ok(list) = value.cast::<PyList>() else {
         return Err(invalid_filter(value)?);
@@ -44,7 +44,7 @@ pub(crate) fn predicate(
     } else {
         vec![conjunction(list)?]
     };
-    detached(py, || Predicate::from_dnf(dnf)).map(Some)
+    detached(py, || Predicate::from_dnf(dnf))
 }
 
 fn invalid_filter(value: &Bound<'_, PyAny>) -> PyResult<PyErr> {
@@ -295,9 +295,7 @@ pub(crate) fn local_times(
     schema_string: &str,
     partition_columns: Vec<String>,
 ) -> PyResult<BTreeSet<String>> {
-    let Some(predicate) = predicate(py, Some(filter))? else {
-        return Ok(BTreeSet::new());
-    };
+    let predicate = required(filter)?;
     detached(py, || {
         predicate.local_times(&StructType::parse(schema_string)?, &partition_columns)
     })
@@ -313,9 +311,7 @@ pub(crate) fn with_timestamps(
     partition_columns: Vec<String>,
     timestamps: BTreeMap<String, i64>,
 ) -> PyResult<Option<String>> {
-    let Some(predicate) = predicate(py, Some(filter))? else {
-        return Ok(None);
-    };
+    let predicate = required(filter)?;
     detached(py, || {
         let schema = StructType::parse(schema_string)?;
         let predicate = predicate.with_timestamps(&schema, &partition_columns, &timestamps)?;
@@ -331,9 +327,7 @@ pub(crate) fn without_ansi(
     filter: &Bound<'_, PyAny>,
     schema_string: &str,
 ) -> PyResult<Option<String>> {
-    let Some(predicate) = predicate(py, Some(filter))? else {
-        return Ok(None);
-    };
+    let predicate = required(filter)?;
     detached(py, || {
         let predicate = predicate.without_ansi(&StructType::parse(schema_string)?)?;
         Ok(predicate.map(|predicate| predicate.to_string()))

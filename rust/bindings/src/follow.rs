@@ -120,7 +120,7 @@ impl Arguments<'_> {
                 .map(|json| parsed_offset(py, json))
                 .transpose()?,
             columns: convert::optional_strings("columns", self.columns.as_ref())?,
-            filter: filter::predicate(py, self.filter.as_ref())?,
+            filter: filter::predicate(self.filter.as_ref())?,
         })
     }
 }

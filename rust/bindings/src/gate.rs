@@ -85,21 +85,17 @@ fn stop_requested() -> bool {
 }
 
 /// Marks the thread as inside [`detached`] during its lifetime; restores the mark of an outer call.
-struct Inside {
-    outer: bool,
-}
+struct Inside(bool);
 
 impl Inside {
     fn enter() -> Self {
         progress::begin();
-        Self {
-            outer: INSIDE.replace(true),
-        }
+        Self(INSIDE.replace(true))
     }
 }
 
 impl Drop for Inside {
     fn drop(&mut self) {
-        INSIDE.set(self.outer);
+        INSIDE.set(self.0);
     }
 }

@@ -103,7 +103,7 @@ pub(crate) fn verify_split(
     split: &Split,
 ) -> PyResult<String> {
     detached(py, || {
-        let findings = findings_of_split(table.0.source(), version, split.core())?;
+        let findings = findings_of_split(table.0.source(), version, &split.0)?;
         Ok(to_json(&findings))
     })
 }

@@ -37,7 +37,7 @@ pub(crate) fn optimize(
     full: bool,
     options: Options,
 ) -> PyResult<Outcome> {
-    let condition = filter::predicate(py, condition)?;
+    let condition = filter::predicate(condition)?;
     let work = || {
         let request = core::Request {
             condition,
@@ -77,7 +77,7 @@ impl OptimizePlan {
         full: bool,
         target_file_size: Option<i128>,
     ) -> PyResult<Self> {
-        let condition = filter::predicate(py, condition)?;
+        let condition = filter::predicate(condition)?;
         let table = Table(table.0.clone());
         let plan = detached(py, || {
             let request = core::Request {
@@ -203,8 +203,8 @@ fn keep_files(mut written: WrittenFiles) -> String {
 
 fn rewrite_settings(definition: Definition) -> core::RewriteSettings {
     core::RewriteSettings {
-        metadata: definition.0.into(),
-        protocol: definition.1.into(),
+        metadata: definition.0.0,
+        protocol: definition.1.0,
         durable: true,
     }
 }
@@ -228,7 +228,7 @@ pub(crate) fn pack_files(
 /// Returns `true` if the table's properties enable auto compaction.
 #[pyfunction]
 pub(crate) fn is_auto_compacted(metadata: PyMetadata) -> bool {
-    core::is_auto_compacted(&metadata.into())
+    core::is_auto_compacted(&metadata.0)
 }
 
 /// Writes the rows of a piece to a temporary file, grouped by part of an order.

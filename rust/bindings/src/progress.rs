@@ -21,6 +21,17 @@ struct Call {
     last_update: Option<Instant>,
 }
 
+impl Call {
+    /// Returns the number of listed files and of read bytes since the call began.
+    fn transferred(&self) -> (u64, u64) {
+        let totals = progress::totals();
+        (
+            totals.listed.saturating_sub(self.before.listed),
+            totals.read.saturating_sub(self.before.read),
+        )
+    }
+}
+
 thread_local! {
     static CALL: Cell<Option<Call>> = const { Cell::new(None) };
 }
@@ -53,17 +64,16 @@ pub(crate) fn show(py: Python<'_>) -> PyResult<()> {
         last_update: Some(now),
         ..call
     }));
-    let (totals, units) = (progress::totals(), progress::units());
+    let (listed, read) = call.transferred();
     let arguments = (
         now.duration_since(call.began).as_secs_f64(),
-        totals.listed.saturating_sub(call.before.listed),
-        totals.read.saturating_sub(call.before.read),
-        units.map(|units| (units.done, units.all)),
+        listed,
+        read,
+        progress::units().map(|units| (units.done, units.all)),
     );
-    let result = py
-        .import("deltareplay._support.progress")
-        .and_then(|module| module.call_method1("show", arguments));
-    result.map(drop)
+    py.import("deltareplay._support.progress")?
+        .call_method1("show", arguments)
+        .map(drop)
 }
 
 /// Ends the call: removes its line, and logs what it listed and read. An error is the exception of a signal
@@ -72,21 +82,16 @@ pub(crate) fn end(py: Python<'_>) -> PyResult<()> {
     let Some(call) = CALL.take() else {
         return Ok(());
     };
-    let totals = progress::totals();
-    let listed = totals.listed.saturating_sub(call.before.listed);
-    let read = totals.read.saturating_sub(call.before.read);
+    let (listed, read) = call.transferred();
     if call.last_update.is_some() {
-        let cleared = py
-            .import("deltareplay._support.progress")
-            .and_then(|module| module.call_method0("clear"));
-        cleared?;
+        py.import("deltareplay._support.progress")?
+            .call_method0("clear")?;
     }
     if listed == 0 && read == 0 {
         return Ok(());
     }
     let arguments = (call.began.elapsed().as_secs_f64(), listed, read);
-    let logged = py
-        .import("deltareplay._support.log")
-        .and_then(|module| module.call_method1("transferred", arguments));
-    logged.map(drop)
+    py.import("deltareplay._support.log")?
+        .call_method1("transferred", arguments)
+        .map(drop)
 }

@@ -11,13 +11,8 @@ use crate::metadata::PyMetadata;
 /// Feature, reason, remedy.
 type ObstacleFields = (String, String, String);
 
-/// The fields of a `Protocol` in Python, by their names there.
-pub(crate) struct PyProtocol {
-    min_reader_version: i32,
-    min_writer_version: i32,
-    reader_features: Option<Vec<String>>,
-    writer_features: Option<Vec<String>>,
-}
+/// A `Protocol` of Python.
+pub(crate) struct PyProtocol(pub(crate) Protocol);
 
 impl<'a, 'py> FromPyObject<'a, 'py> for PyProtocol {
     type Error = PyErr;
@@ -25,34 +20,12 @@ impl<'a, 'py> FromPyObject<'a, 'py> for PyProtocol {
     fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
         let version = "an integer of 32 bits";
         let features = "a list of names or None";
-        Ok(Self {
+        Ok(Self(Protocol {
             min_reader_version: field(&object, "min_reader_version", version)?,
             min_writer_version: field(&object, "min_writer_version", version)?,
             reader_features: field(&object, "reader_features", features)?,
             writer_features: field(&object, "writer_features", features)?,
-        })
-    }
-}
-
-impl From<PyProtocol> for Protocol {
-    fn from(fields: PyProtocol) -> Self {
-        Self {
-            min_reader_version: fields.min_reader_version,
-            min_writer_version: fields.min_writer_version,
-            reader_features: fields.reader_features,
-            writer_features: fields.writer_features,
-        }
-    }
-}
-
-impl From<Protocol> for PyProtocol {
-    fn from(protocol: Protocol) -> Self {
-        Self {
-            min_reader_version: protocol.min_reader_version,
-            min_writer_version: protocol.min_writer_version,
-            reader_features: protocol.reader_features,
-            writer_features: protocol.writer_features,
-        }
+        }))
     }
 }
 
@@ -66,10 +39,10 @@ impl<'py> IntoPyObject<'py> for PyProtocol {
             .import("deltareplay._protocol.protocol")?
             .getattr("Protocol")?;
         class.call1((
-            self.min_reader_version,
-            self.min_writer_version,
-            self.reader_features,
-            self.writer_features,
+            self.0.min_reader_version,
+            self.0.min_writer_version,
+            self.0.reader_features,
+            self.0.writer_features,
         ))
     }
 }
@@ -79,7 +52,7 @@ impl<'py> IntoPyObject<'py> for PyProtocol {
 #[pyfunction]
 #[pyo3(signature = (protocol, /))]
 pub(crate) fn why_not_readable(protocol: PyProtocol) -> Vec<ObstacleFields> {
-    obstacle_fields(Protocol::from(protocol).why_not_readable())
+    obstacle_fields(protocol.0.why_not_readable())
 }
 
 /// Returns the features that prevent this build from writing to tables with this protocol: (feature, reason,
@@ -87,7 +60,7 @@ pub(crate) fn why_not_readable(protocol: PyProtocol) -> Vec<ObstacleFields> {
 #[pyfunction]
 #[pyo3(signature = (protocol, /))]
 pub(crate) fn why_not_writable(protocol: PyProtocol) -> Vec<ObstacleFields> {
-    obstacle_fields(Protocol::from(protocol).why_not_writable())
+    obstacle_fields(protocol.0.why_not_writable())
 }
 
 fn obstacle_fields(obstacles: Vec<Obstacle>) -> Vec<ObstacleFields> {
@@ -101,8 +74,7 @@ fn obstacle_fields(obstacles: Vec<Obstacle>) -> Vec<ObstacleFields> {
 #[pyfunction]
 #[pyo3(signature = (metadata, /))]
 pub(crate) fn protocol_for_new_table(py: Python<'_>, metadata: PyMetadata) -> PyResult<PyProtocol> {
-    let metadata = metadata.into();
-    detached(py, || Protocol::for_new_table(&metadata)).map(Into::into)
+    detached(py, || Protocol::for_new_table(&metadata.0)).map(PyProtocol)
 }
 
 /// Returns the lowest versions by the rules from before table features, and the features that apply.
@@ -112,9 +84,8 @@ pub(crate) fn protocol_required_minimum(
     py: Python<'_>,
     metadata: PyMetadata,
 ) -> PyResult<(PyProtocol, Vec<&'static str>)> {
-    let metadata = metadata.into();
-    let (minimum, used) = detached(py, || Protocol::required_minimum(&metadata))?;
-    Ok((minimum.into(), used))
+    let (minimum, used) = detached(py, || Protocol::required_minimum(&metadata.0))?;
+    Ok((PyProtocol(minimum), used))
 }
 
 /// Returns the features that metadata requires, those that the protocol lists for writers, and all that they
@@ -126,9 +97,9 @@ pub(crate) fn automatically_enabled_features(
     metadata: PyMetadata,
     protocol: Option<PyProtocol>,
 ) -> PyResult<Vec<String>> {
-    let (metadata, listed) = (metadata.into(), protocol.map(Protocol::from));
+    let listed = protocol.as_ref().map(|protocol| &protocol.0);
     detached(py, || {
-        Protocol::automatically_enabled_features(&metadata, listed.as_ref())
+        Protocol::automatically_enabled_features(&metadata.0, listed)
     })
 }
 
@@ -140,8 +111,7 @@ pub(crate) fn protocol_with_feature(
     protocol: PyProtocol,
     name: &str,
 ) -> PyResult<PyProtocol> {
-    let old = Protocol::from(protocol);
-    detached(py, || old.with_feature(name)).map(Into::into)
+    detached(py, || protocol.0.with_feature(name)).map(PyProtocol)
 }
 
 /// Returns the protocol without one feature.
@@ -152,15 +122,14 @@ pub(crate) fn protocol_without_feature(
     protocol: PyProtocol,
     name: &str,
 ) -> PyResult<PyProtocol> {
-    let old = Protocol::from(protocol);
-    detached(py, || old.without_feature(name)).map(Into::into)
+    detached(py, || protocol.0.without_feature(name)).map(PyProtocol)
 }
 
 /// Returns the weakest protocol with the features of both.
 #[pyfunction]
 #[pyo3(signature = (protocol, other, /))]
 pub(crate) fn protocol_merge(protocol: PyProtocol, other: PyProtocol) -> PyProtocol {
-    Protocol::from(protocol).merge(&other.into()).into()
+    PyProtocol(protocol.0.merge(&other.0))
 }
 
 /// Returns the protocol that a table needs once it has this schema and these properties.
@@ -171,20 +140,19 @@ pub(crate) fn protocol_upgrade_for(
     protocol: PyProtocol,
     metadata: PyMetadata,
 ) -> PyResult<PyProtocol> {
-    let (old, metadata) = (Protocol::from(protocol), metadata.into());
-    detached(py, || old.upgrade_for(&metadata)).map(Into::into)
+    detached(py, || protocol.0.upgrade_for(&metadata.0)).map(PyProtocol)
 }
 
 /// Returns `true` if every feature of the old protocol is in the new one.
 #[pyfunction]
 #[pyo3(signature = (old, new, /))]
 pub(crate) fn protocol_can_upgrade_to(old: PyProtocol, new: PyProtocol) -> bool {
-    Protocol::from(old).can_upgrade_to(&new.into())
+    old.0.can_upgrade_to(&new.0)
 }
 
 /// Returns the features of a protocol, implied and listed.
 #[pyfunction]
 #[pyo3(signature = (protocol, /))]
 pub(crate) fn protocol_features(protocol: PyProtocol) -> Vec<String> {
-    Protocol::from(protocol).features()
+    protocol.0.features()
 }

@@ -140,8 +140,8 @@ pub(crate) fn stage_rows(
     target_file_size: Option<i128>,
 ) -> PyResult<Staged> {
     let rows = stream(data)?;
-    let condition = filter::predicate(py, condition)?;
-    let (metadata, protocol) = (definition.0.into(), definition.1.into());
+    let condition = filter::predicate(condition)?;
+    let (PyMetadata(metadata), PyProtocol(protocol)) = definition;
     detached(py, || {
         let write = write_options(target_file_size)?;
         let staged = table
@@ -161,7 +161,7 @@ pub(crate) fn staged_statistics(
     directory: &str,
     definition: Definition,
 ) -> PyResult<Vec<(String, u64, i64, String)>> {
-    let (metadata, protocol) = (definition.0.into(), definition.1.into());
+    let (PyMetadata(metadata), PyProtocol(protocol)) = definition;
     let statistics = detached(py, || {
         table.0.staged_statistics(&metadata, &protocol, directory)
     })?;

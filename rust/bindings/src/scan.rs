@@ -71,14 +71,7 @@ impl Scan {
 
 /// A part of a scan.
 #[pyclass(module = "deltareplay._native", frozen)]
-pub(crate) struct Split(scan::Split);
-
-impl Split {
-    /// Returns the split of the core.
-    pub(crate) fn core(&self) -> &scan::Split {
-        &self.0
-    }
-}
+pub(crate) struct Split(pub(crate) scan::Split);
 
 #[pymethods]
 impl Split {

@@ -92,12 +92,12 @@ impl Snapshot {
 
     /// Returns the `metaData` action.
     fn metadata(&self) -> PyMetadata {
-        self.state.metadata().clone().into()
+        PyMetadata(self.state.metadata().clone())
     }
 
     /// Returns the `protocol` action.
     fn protocol(&self) -> PyProtocol {
-        self.state.protocol().clone().into()
+        PyProtocol(self.state.protocol().clone())
     }
 
     /// Returns the newest transaction of each application: (appId, version).
@@ -154,7 +154,7 @@ impl Snapshot {
         filter: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<ArrowTable> {
         let columns = convert::optional_strings("columns", columns)?;
-        let filter = filter::predicate(py, filter)?;
+        let filter = filter::predicate(filter)?;
         let table = detached(py, || {
             let (columns, filter) = self.selection(columns.as_deref(), filter.as_ref())?;
             let source = self.table.source();
@@ -172,7 +172,7 @@ impl Snapshot {
         filter: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<BatchIterator> {
         let columns = convert::optional_strings("columns", columns)?;
-        let filter = filter::predicate(py, filter)?;
+        let filter = filter::predicate(filter)?;
         let batches = detached(py, || {
             let (columns, filter) = self.selection(columns.as_deref(), filter.as_ref())?;
             let source = self.table.source();
@@ -209,7 +209,7 @@ impl Snapshot {
     ) -> PyResult<(Vec<ReplayPiece>, ReplayTail, ArrowTable)> {
         let options = PieceOptions {
             columns: convert::optional_strings("columns", columns)?,
-            filter: filter::predicate(py, filter)?,
+            filter: filter::predicate(filter)?,
             target_size: convert::unsigned(py, "piece_size", piece_size)?,
             keyed,
             tombstones_since: None,
@@ -242,7 +242,7 @@ impl Snapshot {
         };
         let options = ScanOptions {
             columns: convert::optional_strings("columns", columns)?,
-            filter: filter::predicate(py, filter)?,
+            filter: filter::predicate(filter)?,
             extras,
             skip_errors,
             look_ahead: convert::limit(py, "look_ahead", look_ahead)?,

@@ -108,7 +108,7 @@ impl Transaction {
     /// Records that rows were read: all, or those of a filter.
     #[pyo3(signature = (filter=None))]
     fn read(&self, py: Python<'_>, filter: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-        let predicate = filter::predicate(py, filter)?;
+        let predicate = filter::predicate(filter)?;
         self.with(py, |staged| staged.read(predicate.as_ref()))
     }
 
@@ -201,12 +201,12 @@ impl Transaction {
 
     /// Stages metadata.
     fn set_metadata(&self, py: Python<'_>, metadata: PyMetadata) -> PyResult<()> {
-        self.with(py, |staged| staged.set_metadata(metadata.into()))
+        self.with(py, |staged| staged.set_metadata(metadata.0))
     }
 
     /// Stages a protocol.
     fn set_protocol(&self, py: Python<'_>, protocol: PyProtocol) -> PyResult<()> {
-        self.with(py, |staged| staged.set_protocol(protocol.into()))
+        self.with(py, |staged| staged.set_protocol(protocol.0))
     }
 
     /// Stages the version of an application; returns whether it was committed before.
@@ -235,7 +235,8 @@ impl Transaction {
         self.with(py, |staged| {
             let parameters = json!(staged.description().parameters).to_string();
             let (metadata, protocol) = staged.effective()?;
-            Ok((metadata.clone().into(), protocol.clone().into(), parameters))
+            let (metadata, protocol) = (metadata.clone(), protocol.clone());
+            Ok((PyMetadata(metadata), PyProtocol(protocol), parameters))
         })
     }
 

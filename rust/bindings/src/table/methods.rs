@@ -157,7 +157,7 @@ impl Table {
         let options = ChangeOptions {
             kind: convert::kind(py, kind, deleted)?,
             columns: convert::optional_strings("columns", columns)?,
-            filter: filter::predicate(py, filter)?,
+            filter: filter::predicate(filter)?,
             key: convert::key(py, key)?,
             most_rows: convert::limit(py, "most_rows", most_rows)?,
             require_feed,
@@ -358,7 +358,7 @@ impl Table {
         options: Options,
     ) -> PyResult<Outcome> {
         let rows = stream(data)?;
-        let replaced = match filter::predicate(py, condition)? {
+        let replaced = match filter::predicate(condition)? {
             Some(condition) => Replaced::Where(condition),
             None if partitions => Replaced::Partitions,
             None => Replaced::All,
@@ -373,7 +373,7 @@ impl Table {
         condition: Option<&Bound<'_, PyAny>>,
         options: Options,
     ) -> PyResult<Outcome> {
-        let condition = filter::predicate(py, condition)?;
+        let condition = filter::predicate(condition)?;
         detached(py, || self.0.delete(condition.as_ref(), options.core()?)).map(outcome)
     }
 
@@ -385,7 +385,7 @@ impl Table {
         set: Vec<(String, String)>,
         options: Options,
     ) -> PyResult<Outcome> {
-        let condition = filter::predicate(py, condition)?;
+        let condition = filter::predicate(condition)?;
         let work = || {
             self.0
                 .update_rows(condition.as_ref(), &set, options.core()?)
