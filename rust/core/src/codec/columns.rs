@@ -14,19 +14,11 @@ pub trait TypedColumns {
     fn find(&self, name: &str) -> Option<&ArrayRef>;
 
     /// Returns the column of this name, of any type.
-    ///
-    /// # Errors
-    ///
-    /// Corrupt: `log.columns` if it is missing.
     fn array(&self, name: &str) -> Result<&ArrayRef> {
         self.find(name).ok_or_else(|| missing(name))
     }
 
     /// Returns the column of this name and type.
-    ///
-    /// # Errors
-    ///
-    /// Corrupt: `log.columns` if it is missing or has another type.
     fn typed<A: Array + 'static>(&self, name: &str) -> Result<&A> {
         self.find(name)
             .and_then(|column| column.as_any().downcast_ref())
@@ -47,19 +39,11 @@ impl TypedColumns for StructArray {
 }
 
 /// Returns the rows for which the mask is true.
-///
-/// # Errors
-///
-/// Corrupt: `log.columns`.
 pub fn filter_rows(rows: &RecordBatch, mask: &BooleanArray) -> Result<RecordBatch> {
     arrow_select::filter::filter_record_batch(rows, mask).map_err(columns_mismatch)
 }
 
 /// Returns these fields of the rows, in this order.
-///
-/// # Errors
-///
-/// Corrupt: `log.columns` if one is missing.
 pub fn project(rows: &RecordBatch, fields: &[FileField]) -> Result<RecordBatch> {
     let index = |field: &FileField| rows.schema_ref().index_of(field.name());
     let columns = fields.iter().map(index).collect::<Result<Vec<_>, _>>();

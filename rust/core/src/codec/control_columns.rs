@@ -89,10 +89,6 @@ pub fn domain_fields() -> Fields {
 }
 
 /// Builds rows of `metaData`.
-///
-/// # Errors
-///
-/// Arrow errors, here and below, for columns that do not fit; no input can cause them.
 pub fn metadata_rows<'a>(all: impl Iterator<Item = &'a Metadata> + Clone) -> Rows {
     let format = StructArray::try_new(
         format_fields(),
@@ -171,10 +167,6 @@ pub fn strings<'a>(values: impl Iterator<Item = Option<&'a String>>) -> ArrayRef
 }
 
 /// Builds a column of string maps.
-///
-/// # Errors
-///
-/// Arrow errors; no input can cause them.
 pub fn maps<'a>(
     values: impl Iterator<Item = &'a BTreeMap<String, String>>,
 ) -> Result<ArrayRef, ArrowError> {

@@ -81,10 +81,6 @@ pub(crate) fn not_a_string_map(cause: ArrowError) -> Error {
 }
 
 /// Refuses geospatial columns, which are binary in Arrow but have no serialization in the protocol.
-///
-/// # Errors
-///
-/// Unsupported: `partition_value.type`.
 pub fn check_partition_column(field: &StructField) -> Result<()> {
     match &field.data_type {
         DeltaType::Primitive(

@@ -123,10 +123,6 @@ impl FileSizeHistogram {
 
 impl AllFiles {
     /// Returns the files as rows with all fields of `add`.
-    ///
-    /// # Errors
-    ///
-    /// Corrupt: `checksum.json`.
     pub fn rows(&self) -> Result<RecordBatch> {
         let mut lines = String::with_capacity(self.json.len());
         each_element("allFiles", &self.json, |file| {

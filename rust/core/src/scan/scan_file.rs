@@ -43,10 +43,6 @@ pub struct ScanFile {
 
 impl ScanFile {
     /// Returns the file of each row, or its error; the rows have at least the columns [`SCAN_FIELDS`].
-    ///
-    /// # Errors
-    ///
-    /// Corrupt: `log.columns`. The error of a file: as [`Descriptors::get`], with its path.
     pub fn of(rows: &RecordBatch) -> Result<Vec<Result<Self>>> {
         let paths: &StringArray = rows.typed(FileField::Path.name())?;
         let sizes = rows.typed(FileField::Size.name())?;

@@ -53,10 +53,6 @@ impl VectorWindows {
     }
 
     /// Returns the vector of a file, if it has one.
-    ///
-    /// # Errors
-    ///
-    /// Corrupt: `dv.*`, with the vector's file. Storage errors.
     pub fn take(&self, number: usize) -> Result<Option<Arc<DeletionVector>>> {
         let after = self
             .windows

@@ -84,10 +84,6 @@ impl CheckpointFile {
     }
 
     /// Adds the control actions of a unit to `control`; all requested bytes must have been fetched.
-    ///
-    /// # Errors
-    ///
-    /// Corrupt: `checkpoint.parquet`, `checkpoint.columns`, `checkpoint.rows`.
     pub fn read_control(
         &self,
         unit: &Unit,

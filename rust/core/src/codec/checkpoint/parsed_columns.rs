@@ -19,10 +19,6 @@ impl CheckpointFile {
     }
 
     /// Begins to decode the parsed columns of a unit whose requested bytes were all fetched.
-    ///
-    /// # Errors
-    ///
-    /// Corrupt: `checkpoint.parquet`.
     pub fn read_parsed<'a>(
         &self,
         unit: &Unit,

@@ -49,10 +49,6 @@ impl CheckpointFile {
     }
 
     /// Begins to decode the requested columns of a unit whose bytes were all fetched.
-    ///
-    /// # Errors
-    ///
-    /// Corrupt: `checkpoint.parquet`.
     pub fn read(
         &self,
         unit: &Unit,
@@ -239,10 +235,6 @@ impl FileRows {
     /// Returns the columns of the selected rows of all `parts`, in plain types; columns that the file lacks
     /// are null. Statistics that exist only as a struct are rendered as JSON; `stats_shape`, their type in
     /// the table, distinguishes timestamps with and without time zone.
-    ///
-    /// # Errors
-    ///
-    /// Corrupt: `checkpoint.columns`. Unsupported: `stats.too_large`.
     pub fn take(
         parts: &[(Self, SelectedRows)],
         columns: &FileColumns,
@@ -261,10 +253,6 @@ impl FileRows {
 }
 
 /// Returns the statistics of file actions as decoded: JSON or struct.
-///
-/// # Errors
-///
-/// Corrupt: `checkpoint.columns` if a few long texts are repeated too often.
 pub(super) fn stats_of(rows: &StructArray) -> Result<Option<&ArrayRef>> {
     let text = rows.column_by_name(FileField::Stats.name());
     if let Some(text) = text.and_then(|text| text.as_string_view_opt()) {

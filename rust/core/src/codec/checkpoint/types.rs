@@ -13,10 +13,6 @@ use crate::error::{Error, Result};
 
 /// Checks that every field of a file action has the protocol's type, an integer type of another width, or for a
 /// string bytes that are not annotated as one.
-///
-/// # Errors
-///
-/// Corrupt: `checkpoint.columns` with the field and both types.
 pub(super) fn check_types(plain: &Schema) -> Result<()> {
     for (action, fields) in [
         (FileAction::Add, ADD_FIELDS),

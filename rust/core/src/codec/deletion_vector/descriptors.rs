@@ -19,10 +19,6 @@ pub struct Descriptors<'a> {
 
 impl<'a> Descriptors<'a> {
     /// Wraps a column returned by `codec::file_actions`.
-    ///
-    /// # Errors
-    ///
-    /// Corrupt: `log.columns`.
     pub fn new(column: &'a StructArray) -> Result<Self> {
         Ok(Self {
             column,

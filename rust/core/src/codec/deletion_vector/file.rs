@@ -99,10 +99,6 @@ impl DeletionVector {
 }
 
 /// Checks the version byte of a file.
-///
-/// # Errors
-///
-/// Corrupt: `dv.truncated`, `dv.version`.
 pub(crate) fn check_version(file: &[u8]) -> Result<()> {
     match file.first() {
         Some(&VERSION) => Ok(()),
@@ -166,10 +162,6 @@ impl FileBuilder {
     }
 
     /// Returns the path of the file, relative to the table root.
-    ///
-    /// # Errors
-    ///
-    /// Corrupt: `dv.path`; the paths of [`FileBuilder::new`] cannot cause it.
     pub fn relative_path(&self) -> Result<String> {
         location::relative_path(&self.path_or_inline)
     }

@@ -50,10 +50,6 @@ pub(super) struct BatchPlan {
 }
 
 /// Plans batches of at most `rows` rows.
-///
-/// # Errors
-///
-/// Corrupt, with the code of the rules: the strings of a column chunk take more than a tebibyte.
 pub(super) fn plan(
     group: &RowGroupMetaData,
     (leaves, types): (&[LeafPages], &[DataType]),

@@ -25,10 +25,6 @@ const MAX_STRINGS: u64 = 1 << 26;
 /// Decompresses the pages and checks that they do not have more lengths than values. Returns for each page the shares
 /// of its strings if they are prefix-compressed (`DELTA_BYTE_ARRAY`), since the size of the page does not show their
 /// decoded size; checks that these strings do not exceed the bytes of the page.
-///
-/// # Errors
-///
-/// Corrupt, with the code of the rules, and the byte offset if a page does not decode.
 pub(super) fn measured(
     column: &ColumnChunkMetaData,
     fetched: &FetchedBytes,

@@ -104,10 +104,6 @@ pub struct FooterDecoder {
 
 impl FooterDecoder {
     /// Creates a decoder for a file of `length` bytes.
-    ///
-    /// # Errors
-    ///
-    /// Corrupt, with the code of the rules: the file is too short.
     pub fn new(length: u64, rules: FooterRules) -> Result<Self> {
         let policy = if rules.page_index {
             PageIndexPolicy::Optional

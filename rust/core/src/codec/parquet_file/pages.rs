@@ -56,10 +56,6 @@ struct Chunk<'a> {
 
 /// Checks the pages of a row group in these ranges, each with its leaf, and returns the content of their
 /// headers. `index` returns the data pages of a leaf listed in the offset index.
-///
-/// # Errors
-///
-/// Corrupt, with the code of the rules, and the byte offset of the page or of missing bytes if there is one.
 pub(super) fn check_pages<'a>(
     columns: &[ColumnChunkMetaData],
     index: impl Fn(usize) -> Option<&'a [PageLocation]>,

@@ -111,10 +111,6 @@ impl RowGroupRequest {
 
     /// Checks the pages and begins to decode them. In bounded batches, some strings may be views that share
     /// dictionary values across many rows.
-    ///
-    /// # Errors
-    ///
-    /// Corrupt, with the code of the rules, and the byte offset if a page is invalid.
     pub(crate) fn reader(
         mut self,
         file: &ArrowReaderMetadata,

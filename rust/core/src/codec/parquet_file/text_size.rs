@@ -18,10 +18,6 @@ use crate::error::{Error, Result};
 pub(super) const MAX_BYTES: u64 = 1 << 40;
 
 /// Refuses a column chunk whose strings are too large. Decompresses its pages, but decodes no strings.
-///
-/// # Errors
-///
-/// Corrupt, with the error code of `rules`.
 pub(super) fn check(
     column: &ColumnChunkMetaData,
     fetched: &FetchedBytes,

@@ -47,10 +47,6 @@ pub fn union(shape: &Fields, other: &Fields) -> Fields {
 
 /// Converts the struct to another shape. Fields are matched by name and cast to the type in `shape`; a field that
 /// is missing, or whose type would lose information, is null. Recurses along `shape`, which has a bounded depth.
-///
-/// # Errors
-///
-/// Corrupt: `log.columns`.
 pub fn convert(rows: &StructArray, shape: &Fields) -> Result<StructArray> {
     let child = |field: &FieldRef| -> Result<ArrayRef> {
         let nulls = || new_null_array(field.data_type(), rows.len());

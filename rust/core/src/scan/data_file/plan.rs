@@ -102,9 +102,7 @@ impl ReadPlan {
     ///
     /// # Errors
     ///
-    /// - Invalid argument: `columns.unknown`, `columns.twice`.
-    /// - Corrupt: `schema.physical_name`.
-    /// - Unsupported: `partition_value.type`.
+    /// Invalid argument: `columns.unknown`, `columns.twice`.
     pub fn new(layout: TableLayout, columns: Option<&[String]>, extras: Extras) -> Result<Self> {
         use ArrowType::{Int64, Utf8};
         use OutputColumn::{ChangeType, FilePath, RowCommitVersion, RowId, RowIndex};
@@ -205,9 +203,7 @@ impl ReadPlan {
     ///
     /// # Errors
     ///
-    /// - Invalid argument: `columns.unknown` when it was bound to another schema.
-    /// - Corrupt: `schema.physical_name`.
-    /// - Unsupported: `partition_value.type`.
+    /// Invalid argument: `columns.unknown` when it was bound to another schema.
     pub fn with_filter(self, filter: BoundPredicate) -> Result<Self> {
         let mut rest = Inner::clone(&self.0);
         rest.columns.truncate(rest.schema.fields().len());

@@ -42,8 +42,7 @@ impl OpenFile {
     /// # Errors
     ///
     /// Here or in the batches, with the file's path in the log. Corrupt: `data.missing`, `data.truncated`,
-    /// `data.pages`, `data.value`. Unsupported: `data.encrypted`, `data.calendar`. Storage errors. With a
-    /// filter, as [`BoundPredicate::evaluate`].
+    /// `data.pages`, `data.value`. Unsupported: `data.encrypted`, `data.calendar`. Storage errors.
     pub fn read(self: &Arc<Self>, unit: &UnitRows) -> Result<UnitBatches> {
         let mut fetched = FetchedBytes::new(self.bytes.length());
         let live = self.live_rows(unit, &mut fetched)?;
