@@ -28,8 +28,8 @@ pub(crate) fn guarded<T>(
 pub fn hide_decoder_panics() {
     let print = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
-        // the compiler names files of other crates by paths from a root; on Windows, `/rustc/...`, the
-        // standard library's, is not an absolute path
+        // paths of other crates' files have a root; those of the standard library, `/rustc/...`, are not
+        // absolute on Windows
         let is_external = info
             .location()
             .is_some_and(|location| Path::new(location.file()).has_root());

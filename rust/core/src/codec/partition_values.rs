@@ -282,17 +282,10 @@ impl DistinctStrings<'_> {
 
 /// Parses the boolean literals that Spark's cast accepts, in any case.
 fn boolean(text: &str) -> Option<bool> {
-    let is = |words: &[&str]| {
-        words
-            .iter()
-            .any(|word| text.trim().eq_ignore_ascii_case(word))
-    };
-    if is(&["true", "t", "yes", "y", "1"]) {
-        Some(true)
-    } else if is(&["false", "f", "no", "n", "0"]) {
-        Some(false)
-    } else {
-        None
+    match text.trim().to_ascii_lowercase().as_str() {
+        "true" | "t" | "yes" | "y" | "1" => Some(true),
+        "false" | "f" | "no" | "n" | "0" => Some(false),
+        _ => None,
     }
 }
 

@@ -128,10 +128,7 @@ impl AllFiles {
         each_element("allFiles", &self.json, |file| {
             lines.push_str(r#"{"add":"#);
             // line breaks may occur between tokens, but not inside strings
-            lines.extend(
-                file.chars()
-                    .map(|character| if character == '\n' { ' ' } else { character }),
-            );
+            lines.push_str(&file.replace('\n', " "));
             lines.push_str("}\n");
             Ok(())
         })?;
@@ -181,6 +178,7 @@ impl VersionChecksum {
     }
 
     fn read(&mut self, name: &str, json: &str) -> Result<()> {
+        let invalid = |error: Error| wrong_type(name, error);
         match name {
             "txnId" => self.transaction_id = Some(get(name, json)?),
             "tableSizeBytes" => self.table_size_bytes = Some(get(name, json)?),
@@ -194,14 +192,8 @@ impl VersionChecksum {
             "domainMetadata" => {
                 self.domain_metadata = Some(list(name, json, domain_metadata_from_json)?)
             }
-            "metadata" => {
-                self.metadata =
-                    Some(metadata_from_json(json).map_err(|error| wrong_type(name, error))?)
-            }
-            "protocol" => {
-                self.protocol =
-                    Some(protocol_from_json(json).map_err(|error| wrong_type(name, error))?)
-            }
+            "metadata" => self.metadata = Some(metadata_from_json(json).map_err(invalid)?),
+            "protocol" => self.protocol = Some(protocol_from_json(json).map_err(invalid)?),
             "fileSizeHistogram" | "histogramOpt" => {
                 self.file_size_histogram = Some(histogram(name, json)?)
             }

@@ -8,6 +8,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::slice;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -152,18 +153,23 @@ fn execute(
     if threads < 2 || rayon::current_thread_index().is_some() {
         for read in &reads {
             interrupt::check()?;
-            read_vectors(&**storage, read, emit);
+            read_vectors(&**storage, &read.path, &read.vectors, emit);
         }
         return Ok(());
     }
     let storage = Arc::clone(storage);
     let work = move |read: &VectorRead, emit: &mut dyn FnMut((usize, Loaded)) -> Result<()>| {
         let mut result = Ok(());
-        read_vectors(&*storage, read, &mut |index, vector| {
-            if result.is_ok() {
-                result = emit((index, vector));
-            }
-        });
+        read_vectors(
+            &*storage,
+            &read.path,
+            &read.vectors,
+            &mut |index, vector| {
+                if result.is_ok() {
+                    result = emit((index, vector));
+                }
+            },
+        );
         result
     };
     for result in pool::unordered(reads, Some(threads), RESULTS_AHEAD, work)? {
@@ -173,33 +179,30 @@ fn execute(
     Ok(())
 }
 
-/// Executes one read, and decodes its vectors.
-fn read_vectors(storage: &dyn Storage, read: &VectorRead, emit: &mut dyn FnMut(usize, Loaded)) {
-    match fetch(storage, &read.path, &read.vectors) {
+/// Reads these vectors of a file, and decodes them.
+fn read_vectors(
+    storage: &dyn Storage,
+    path: &str,
+    vectors: &[StoredVector],
+    emit: &mut dyn FnMut(usize, Loaded),
+) {
+    match fetch(storage, path, vectors) {
         Ok(pieces) => {
-            for (vector, framed) in read.vectors.iter().zip(pieces) {
-                decode(&read.path, vector, framed, emit);
+            for (vector, framed) in vectors.iter().zip(pieces) {
+                decode(path, vector, framed, emit);
             }
         }
-        Err(error) if error.code() == "storage.truncated" => match read.vectors.as_slice() {
-            [vector] => fail(vector, truncated(&read.path, vector, error), emit),
+        Err(error) if error.code() == "storage.truncated" => match vectors {
+            [vector] => fail(vector, truncated(path, vector, error), emit),
             // a vector that points beyond its file must not affect the others
             vectors => {
                 for vector in vectors {
-                    match fetch(storage, &read.path, std::slice::from_ref(vector)) {
-                        Ok(pieces) => pieces
-                            .into_iter()
-                            .for_each(|framed| decode(&read.path, vector, framed, emit)),
-                        Err(error) if error.code() == "storage.truncated" => {
-                            fail(vector, truncated(&read.path, vector, error), emit);
-                        }
-                        Err(error) => fail(vector, error, emit),
-                    }
+                    read_vectors(storage, path, slice::from_ref(vector), emit);
                 }
             }
         },
         Err(error) => {
-            for vector in &read.vectors {
+            for vector in vectors {
                 fail(vector, error.clone(), emit);
             }
         }

@@ -50,8 +50,8 @@ pub fn min_max(source: &Source, snapshot: &Snapshot, column: &str) -> Result<Opt
         return Ok(None);
     };
     column.check_collation()?;
-    let known = snapshot.file_filter(is_null)?.with_tight_bounds();
-    let is_partition = !known.columns().partition_values().is_empty();
+    let file_filter = snapshot.file_filter(is_null)?.with_tight_bounds();
+    let is_partition = !file_filter.columns().partition_values().is_empty();
     if !is_partition && !is_exact(&column.data_type) {
         let message = format!(
             "statistics of {} columns are bounds, not values that the table has: \
@@ -63,7 +63,7 @@ pub fn min_max(source: &Source, snapshot: &Snapshot, column: &str) -> Result<Opt
         return Ok(None);
     }
     let names = ["path", "numRecords", "deletionVector"].into_iter();
-    let fields = known.columns().fields();
+    let fields = file_filter.columns().fields();
     let names = names.chain(fields.iter().map(|field| field.name()));
     let names: Vec<String> = names.map(str::to_owned).collect();
     let columns = FileColumns::of_names(Some(&names), snapshot)?;
@@ -74,13 +74,16 @@ pub fn min_max(source: &Source, snapshot: &Snapshot, column: &str) -> Result<Opt
     };
     for files in snapshot.file_batches(source, columns, None)? {
         let files = files?;
-        let parsed = known.columns().of(&files)?;
-        let bounds = known.bounds(&parsed).without_widening();
+        let parsed = file_filter.columns().of(&files)?;
+        let bounds = file_filter.bounds(&parsed).without_widening();
         let bounds = bounds.bounds(&column)?.unwrap_or_default();
         let (exact, rounded) = if is_partition {
             (vec![true; files.num_rows()], None)
         } else {
-            (exact(&files, &parsed)?, rounded(&files, &known, &bounds)?)
+            (
+                exact(&files, &parsed)?,
+                rounded(&files, &file_filter, &bounds)?,
+            )
         };
         let files_with_values = match rounded {
             Some(row) => Err((row, "this file has a bound that may be rounded")),
@@ -132,7 +135,11 @@ fn exact(files: &RecordBatch, parsed: &RecordBatch) -> Result<Vec<bool>> {
 
 /// Returns the first file with a bound that may have been rounded to a double when it was written: its text
 /// could also be that of a double.
-fn rounded(files: &RecordBatch, known: &FileFilter, bounds: &Bounds) -> Result<Option<usize>> {
+fn rounded(
+    files: &RecordBatch,
+    file_filter: &FileFilter,
+    bounds: &Bounds,
+) -> Result<Option<usize>> {
     let decimals = |bound: &Option<ArrayRef>| {
         let values = bound.as_ref()?.as_primitive_opt::<Decimal128Type>()?;
         let any = values
@@ -146,7 +153,7 @@ fn rounded(files: &RecordBatch, known: &FileFilter, bounds: &Bounds) -> Result<O
         ("maxValues", decimals(&bounds.max)),
     ];
     let (Some(shape), true) = (
-        known.columns().stats(),
+        file_filter.columns().stats(),
         sides.iter().any(|(_, values)| values.is_some()),
     ) else {
         return Ok(None);

@@ -1,6 +1,6 @@
 //! Recompresses pages that Hadoop compressed with LZ4 in several blocks.
 //!
-//! Hadoop's codec, which Spark uses for `lz4`, writes the size of what it is given, and then blocks of at most
+//! Hadoop's codec, which Spark uses for `lz4`, writes the size of its input, and then blocks of at most
 //! 256 KiB of it, each after its compressed length. The Parquet decoder reads only pages of one block, so other
 //! pages are compressed again, in one block.
 //!
@@ -104,8 +104,8 @@ struct Page<'a> {
     body: &'a [u8],
 }
 
-/// Returns the pages of a column chunk, and the position of the first data page; `None` if none has several
-/// blocks.
+/// Returns the bytes of the recompressed pages, and the position of the first data page in them; `None` if no page
+/// has several blocks.
 fn recompressed_chunk(bytes: &[u8]) -> Option<(Vec<u8>, u64)> {
     let pages = pages(bytes)?;
     if !pages.iter().any(Page::may_have_blocks) {

@@ -98,11 +98,11 @@ impl OpenFile {
         };
         if let Some(steps) = plan.steps() {
             let filter_pass = with_plan(&steps.filter_pass)?;
-            let mut rest = with_plan(&steps.rest)?;
-            if !filter_pass.leaves.is_empty() && filter_pass.size() <= rest.size() {
-                rest.matching_groups = filter_pass.matching_groups.clone();
-                rest.filter_pass = Some(Arc::new(filter_pass));
-                return Ok(rest);
+            let mut unfiltered = with_plan(&steps.unfiltered)?;
+            if !filter_pass.leaves.is_empty() && filter_pass.size() <= unfiltered.size() {
+                unfiltered.matching_groups = filter_pass.matching_groups.clone();
+                unfiltered.filter_pass = Some(Arc::new(filter_pass));
+                return Ok(unfiltered);
             }
         }
         with_plan(plan)
@@ -118,7 +118,7 @@ impl OpenFile {
         let metadata = arrow.metadata();
         let parquet = metadata.file_metadata().schema_descr();
         let mut matcher = ColumnMatcher::new(schema, parquet, plan.layout().column_mapping);
-        let (mut origins, keys) = origins_of(plan, &mut matcher)?;
+        let (mut origins, partition_columns) = origins_of(plan, &mut matcher)?;
         let selected = matcher.selected();
         let bounds_sources = bounds_sources(plan, &origins, schema);
         for origin in &mut origins {
@@ -133,7 +133,7 @@ impl OpenFile {
         let first_rows = first_rows(metadata);
         let all_rows = first_rows.last().copied().unwrap_or_default();
         let only = only_rows(file, all_rows)?;
-        let partition_values = partition_values(&file.file.partition_values, &keys)?;
+        let partition_values = partition_values(&file.file.partition_values, &partition_columns)?;
         let constant = constant_bytes(plan, &origins, &partition_values, &file.file.path);
         let matching_groups = match plan.filter() {
             None => BooleanBuffer::new_set(metadata.num_row_groups()),
@@ -282,7 +282,7 @@ fn origins_of(
     matcher: &mut ColumnMatcher<'_>,
 ) -> Result<(Vec<Origin>, Vec<PartitionColumn>)> {
     let layout = plan.layout();
-    let mut keys = Vec::new();
+    let mut partition_columns = Vec::new();
     let mut origins = Vec::with_capacity(plan.columns().len());
     for column in plan.columns() {
         let materialized = match column {
@@ -297,13 +297,13 @@ fn origins_of(
             }
             (_, Some(name)) => matcher.metadata_column(name, &PrimitiveType::Long)?,
             (OutputColumn::Partition(key, field), _) => {
-                keys.push((key.clone(), Arc::clone(field)));
+                partition_columns.push((key.clone(), Arc::clone(field)));
                 Origin::Missing(field.data_type().clone())
             }
             _ => Origin::Missing(PrimitiveType::Long.arrow_type()),
         });
     }
-    Ok((origins, keys))
+    Ok((origins, partition_columns))
 }
 
 /// Returns the decoded bytes of each row that are not in the file.

@@ -93,7 +93,7 @@ pub(super) struct Steps {
     /// Reads only the predicate's columns, for the positions of the rows that satisfy it.
     pub(super) filter_pass: ReadPlan,
     /// Reads the requested columns, of any rows.
-    pub(super) rest: ReadPlan,
+    pub(super) unfiltered: ReadPlan,
 }
 
 impl ReadPlan {
@@ -193,7 +193,7 @@ impl ReadPlan {
         inner.batch_rows = Some(rows.max(1));
         if let Some(steps) = &mut inner.steps {
             steps.filter_pass = steps.filter_pass.clone().with_batch_rows(rows);
-            steps.rest = steps.rest.clone().with_batch_rows(rows);
+            steps.unfiltered = steps.unfiltered.clone().with_batch_rows(rows);
         }
         Self(Arc::new(inner))
     }
@@ -205,27 +205,33 @@ impl ReadPlan {
     ///
     /// Invalid argument: `columns.unknown` when it was bound to another schema.
     pub fn with_filter(self, filter: BoundPredicate) -> Result<Self> {
-        let mut rest = Inner::clone(&self.0);
-        rest.columns.truncate(rest.schema.fields().len());
-        rest.decoded = Arc::clone(&rest.schema);
-        (rest.filter, rest.filter_columns, rest.steps) = (None, Vec::new(), None);
+        let mut unfiltered = Inner::clone(&self.0);
+        unfiltered
+            .columns
+            .truncate(unfiltered.schema.fields().len());
+        unfiltered.decoded = Arc::clone(&unfiltered.schema);
+        (
+            unfiltered.filter,
+            unfiltered.filter_columns,
+            unfiltered.steps,
+        ) = (None, Vec::new(), None);
         let positions = Field::new("_row_index", ArrowType::Int64, false);
         let schema = Arc::new(Schema::new(vec![positions]));
         let filter_pass = Inner {
             columns: vec![OutputColumn::RowIndex],
             decoded: Arc::clone(&schema),
             schema,
-            ..rest.clone()
+            ..unfiltered.clone()
         };
         let filter_pass = filter_pass.filtered(filter.clone())?;
-        let mut inner = rest.clone().filtered(filter)?;
+        let mut inner = unfiltered.clone().filtered(filter)?;
         let is_data = |column: &&OutputColumn| matches!(column, OutputColumn::Data(_));
         let filter_columns = filter_pass.columns.iter().filter(is_data).count();
         let all_columns = inner.columns.iter().filter(is_data).count();
         if (1..all_columns).contains(&filter_columns) {
             inner.steps = Some(Steps {
                 filter_pass: Self(Arc::new(filter_pass)),
-                rest: Self(Arc::new(rest)),
+                unfiltered: Self(Arc::new(unfiltered)),
             });
         }
         Ok(Self(Arc::new(inner)))
