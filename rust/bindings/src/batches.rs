@@ -71,7 +71,6 @@ pub(crate) struct ArrowSchema(pub(crate) SchemaRef);
 
 #[pymethods]
 impl ArrowSchema {
-    /// Returns the schema as a capsule of the Arrow C data interface.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         schema_capsule(py, &self.0)
     }
@@ -104,7 +103,6 @@ impl From<RecordBatch> for ArrowTable {
 
 #[pymethods]
 impl ArrowTable {
-    /// Returns the schema as a capsule of the Arrow C data interface.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         schema_capsule(py, &self.schema)
     }
@@ -128,7 +126,6 @@ pub(crate) struct ArrowBatch(pub(crate) RecordBatch);
 
 #[pymethods]
 impl ArrowBatch {
-    /// Returns schema and data as capsules of the Arrow C data interface.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_array__<'py>(
         &self,
@@ -176,7 +173,6 @@ impl BatchIterator {
 
 #[pymethods]
 impl BatchIterator {
-    /// Returns the schema of every batch.
     #[getter]
     fn schema(&self) -> ArrowSchema {
         ArrowSchema(Arc::clone(&self.schema))

@@ -17,7 +17,6 @@ pub(crate) struct CheckpointPlan(Planned);
 #[pymethods]
 impl CheckpointPlan {
     #[new]
-    #[pyo3(signature = (table, snapshot, piece_size))]
     fn new(py: Python<'_>, table: &Table, snapshot: &Snapshot, piece_size: i128) -> PyResult<Self> {
         let size = convert::unsigned(py, "piece_size", piece_size)?;
         detached(py, || table.0.plan_checkpoint(snapshot.state(), size)).map(Self)

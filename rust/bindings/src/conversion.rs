@@ -21,7 +21,6 @@ use crate::table::Table;
 /// Path, bytes, modification time in milliseconds.
 type PyFile = (String, u64, i64);
 
-/// Converts a listed file from Python.
 fn file_in((path, size, modification_time): PyFile) -> FileMeta {
     FileMeta {
         path,
@@ -31,7 +30,6 @@ fn file_in((path, size, modification_time): PyFile) -> FileMeta {
     }
 }
 
-/// Converts a listed file to Python.
 fn file_out(file: FileMeta) -> PyFile {
     (file.path, file.size, file.modification_time)
 }

@@ -175,7 +175,6 @@ fn finer_than_microseconds(value: &Bound<'_, PyAny>) -> PyErr {
     invalid(value.py(), "filter.literal", &message)
 }
 
-/// Converts a numpy scalar to a literal.
 fn numpy_scalar(value: &Bound<'_, PyAny>) -> PyResult<Literal> {
     let dtype = value.getattr("dtype")?;
     let kind: String = dtype.getattr("kind")?.extract()?;
@@ -245,7 +244,6 @@ fn timestamp(value: &Bound<'_, PyAny>, count: i128, unit: &str) -> PyResult<Lite
         .map_err(|_| date_out_of_range(value))
 }
 
-/// Returns the SQL text of a value.
 #[pyfunction]
 #[pyo3(signature = (value, /))]
 pub(crate) fn literal_text(value: &Bound<'_, PyAny>) -> PyResult<String> {
@@ -337,7 +335,6 @@ pub(crate) fn without_ansi(
 /// Returns the SQL of the part of a condition that refers to the target table only, without the table's
 /// alias; None if there is none. `joined` is true if the condition also refers to a source.
 #[pyfunction]
-#[pyo3(signature = (condition, schema_string, alias, joined))]
 pub(crate) fn target_filter(
     py: Python<'_>,
     condition: &str,

@@ -22,7 +22,6 @@ pub(crate) fn cleanup_log(py: Python<'_>, table: &Table, dry_run: bool) -> PyRes
 
 /// Deletes expired data files, or lists them. The retention is in milliseconds.
 #[pyfunction]
-#[pyo3(signature = (table, retention, lite, dry_run, force, log))]
 pub(crate) fn vacuum(
     py: Python<'_>,
     table: &Table,
@@ -56,9 +55,7 @@ pub(crate) fn is_kept_by_restore(name: &str) -> bool {
     is_kept(name)
 }
 
-/// Commits a version with the content of an older one.
 #[pyfunction]
-#[pyo3(signature = (table, version, timestamp, ignore_missing))]
 pub(crate) fn restore(
     py: Python<'_>,
     table: &Table,
@@ -94,7 +91,6 @@ pub(crate) fn verify(
     detached(py, || Ok(to_json(&table.0.verify(data_files, rows)?)))
 }
 
-/// Returns the findings for the rows of a split.
 #[pyfunction]
 pub(crate) fn verify_split(
     py: Python<'_>,

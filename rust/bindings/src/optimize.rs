@@ -27,7 +27,6 @@ pub(crate) fn target_file_size(snapshot: &Snapshot) -> u64 {
 
 /// Compacts files or orders their rows, and commits.
 #[pyfunction]
-#[pyo3(signature = (table, condition, z_order_by, purge, full, options))]
 pub(crate) fn optimize(
     py: Python<'_>,
     table: &Table,
@@ -66,7 +65,6 @@ type PyOrder = (String, Vec<String>, usize);
 impl OptimizePlan {
     #[new]
     #[allow(clippy::too_many_arguments, reason = "the options of one call")]
-    #[pyo3(signature = (table, snapshot, condition, z_order_by, purge, full, target_file_size))]
     fn new(
         py: Python<'_>,
         table: &Table,
@@ -113,13 +111,11 @@ impl OptimizePlan {
         Ok(plan.map(|plan| Self { table, plan }))
     }
 
-    /// Returns `true` if rows are ordered.
     #[getter]
     fn is_ordered(&self) -> bool {
         self.plan.order.is_some()
     }
 
-    /// Returns the target file size in bytes.
     #[getter]
     fn target_file_size(&self) -> u64 {
         self.plan.target

@@ -36,7 +36,6 @@ thread_local! {
     static CALL: Cell<Option<Call>> = const { Cell::new(None) };
 }
 
-/// Begins a call in this thread.
 pub(crate) fn begin() {
     CALL.set(Some(Call {
         began: Instant::now(),

@@ -107,7 +107,6 @@ pub(crate) type PyClause = (
     Option<Vec<(String, String)>>,
 );
 
-/// Converts a clause from Python.
 pub(crate) fn clause((when, then, condition, set): PyClause) -> Result<Clause> {
     let unknown = || Error::invalid("rows.merge", "unknown kind of merge clause");
     Ok(Clause {
@@ -193,7 +192,6 @@ pub(crate) fn move_staged(
     detached(py, || table.0.move_staged(&files))
 }
 
-/// Converts the result of a write for Python.
 pub(crate) fn outcome(written: RowsWritten) -> Outcome {
     let afterwards = written.afterwards.map(|error| error.to_string());
     (written.version, written.metrics, afterwards)

@@ -80,7 +80,6 @@ impl Transaction {
     }
 
     /// Sets the description of the commit: JSON parameters, metrics, user metadata, tags, engine.
-    #[pyo3(signature = (parameters, metrics, user_metadata, tags, engine_info))]
     fn describe(
         &self,
         py: Python<'_>,
@@ -112,7 +111,6 @@ impl Transaction {
         self.with(py, |staged| staged.read(predicate.as_ref()))
     }
 
-    /// Records that files were read.
     fn read_files(&self, py: Python<'_>, paths: &Bound<'_, PyAny>) -> PyResult<()> {
         let paths = convert::strings("paths", paths)?;
         self.with(py, |staged| {
@@ -199,12 +197,10 @@ impl Transaction {
         })
     }
 
-    /// Stages metadata.
     fn set_metadata(&self, py: Python<'_>, metadata: PyMetadata) -> PyResult<()> {
         self.with(py, |staged| staged.set_metadata(metadata.0))
     }
 
-    /// Stages a protocol.
     fn set_protocol(&self, py: Python<'_>, protocol: PyProtocol) -> PyResult<()> {
         self.with(py, |staged| staged.set_protocol(protocol.0))
     }
@@ -219,7 +215,6 @@ impl Transaction {
     }
 
     /// Stages the configuration of a domain; None removes it.
-    #[pyo3(signature = (domain, configuration))]
     fn set_domain(
         &self,
         py: Python<'_>,
@@ -240,7 +235,6 @@ impl Transaction {
         })
     }
 
-    /// Returns `true` if there is nothing to commit.
     fn is_empty(&self, py: Python<'_>) -> PyResult<bool> {
         self.with(py, |staged| Ok(staged.is_empty()))
     }

@@ -10,7 +10,6 @@ pub(crate) type PyCheckpoint = (String, u64, u64, u64, u64);
 /// Path, bytes, modification time in milliseconds, files, tombstones.
 pub(crate) type PySidecar = (String, i64, i64, u64, u64);
 
-/// Converts a checkpoint to Python.
 pub(crate) fn checkpoint_out(written: WrittenCheckpoint) -> PyCheckpoint {
     (
         written.path,
@@ -21,7 +20,6 @@ pub(crate) fn checkpoint_out(written: WrittenCheckpoint) -> PyCheckpoint {
     )
 }
 
-/// Converts a sidecar to Python.
 pub(crate) fn sidecar_out(written: WrittenSidecar) -> PySidecar {
     (
         written.sidecar.path,
@@ -32,7 +30,6 @@ pub(crate) fn sidecar_out(written: WrittenSidecar) -> PySidecar {
     )
 }
 
-/// Converts a sidecar from Python.
 pub(crate) fn sidecar_in(written: PySidecar) -> WrittenSidecar {
     let (path, size_in_bytes, modification_time, num_files, num_removes) = written;
     WrittenSidecar {
