@@ -173,6 +173,7 @@ impl BatchIterator {
 
 #[pymethods]
 impl BatchIterator {
+    /// Returns the schema of every batch.
     #[getter]
     fn schema(&self) -> ArrowSchema {
         ArrowSchema(Arc::clone(&self.schema))

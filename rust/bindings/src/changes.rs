@@ -9,11 +9,13 @@ use crate::convert;
 use crate::gate::detached;
 use crate::table::Table;
 
+/// The changes of a range of versions.
 #[pyclass(module = "deltareplay._native", frozen)]
 pub(crate) struct Changes(pub(crate) changes::Changes);
 
 #[pymethods]
 impl Changes {
+    /// Returns the schema of the rows.
     #[getter]
     fn schema(&self) -> ArrowSchema {
         ArrowSchema(self.0.schema())
@@ -95,6 +97,7 @@ impl ChangeSplit {
         detached(py, || self.0.to_json())
     }
 
+    /// Returns the schema of the rows.
     fn schema(&self, py: Python<'_>) -> PyResult<ArrowSchema> {
         detached(py, || self.0.schema()).map(ArrowSchema)
     }

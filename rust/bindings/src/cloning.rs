@@ -17,6 +17,7 @@ use crate::transaction::finished;
 /// Source, source within the store, target, bytes.
 type PyCopy = (String, Option<String>, String, Option<u64>);
 
+/// A planned clone.
 #[pyclass(module = "deltareplay._native", frozen)]
 pub(crate) struct Cloning(Mutex<Option<core::Cloning>>);
 

@@ -15,6 +15,7 @@ use crate::gate::detached;
 use crate::metadata::PyMetadata;
 use crate::protocol::PyProtocol;
 
+/// Returns the metadata and the protocol of a new table.
 #[pyfunction]
 pub(crate) fn new_table(
     py: Python<'_>,

@@ -154,14 +154,17 @@ impl DeletionVector {
         })
     }
 
+    /// Returns the rows in either vector.
     fn union(&self, py: Python<'_>, other: &Self) -> PyResult<Self> {
         detached(py, || self.0.union(&other.0)).map(Self)
     }
 
+    /// Returns the rows in both vectors.
     fn intersection(&self, py: Python<'_>, other: &Self) -> PyResult<Self> {
         detached(py, || self.0.intersection(&other.0)).map(Self)
     }
 
+    /// Returns the rows of this vector that are not in the other.
     fn difference(&self, py: Python<'_>, other: &Self) -> PyResult<Self> {
         detached(py, || self.0.difference(&other.0)).map(Self)
     }
@@ -171,10 +174,12 @@ impl DeletionVector {
         self.0 == other.0
     }
 
+    /// Returns the number of deleted rows.
     fn cardinality(&self) -> u64 {
         self.0.len()
     }
 
+    /// Returns `true` if a row is deleted.
     fn contains(&self, row: u64) -> bool {
         self.0.contains(row)
     }
@@ -184,11 +189,13 @@ impl DeletionVector {
         self.0.min().zip(self.0.max())
     }
 
+    /// Returns the bitmap.
     fn encode<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = detached(py, || self.0.encode())?;
         Ok(PyBytes::new(py, &bytes))
     }
 
+    /// Returns an inline descriptor of the vector.
     fn encode_inline<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let descriptor = detached(py, || self.0.encode_inline())?;
         descriptor_out(py, &descriptor)

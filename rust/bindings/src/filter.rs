@@ -244,6 +244,7 @@ fn timestamp(value: &Bound<'_, PyAny>, count: i128, unit: &str) -> PyResult<Lite
         .map_err(|_| date_out_of_range(value))
 }
 
+/// Returns the SQL text of a value.
 #[pyfunction]
 #[pyo3(signature = (value, /))]
 pub(crate) fn literal_text(value: &Bound<'_, PyAny>) -> PyResult<String> {

@@ -137,6 +137,7 @@ impl Follow {
         })
     }
 
+    /// Returns the schema of every batch.
     #[getter]
     fn schema(&self) -> ArrowSchema {
         ArrowSchema(self.schema.0.clone())
@@ -147,6 +148,7 @@ impl Follow {
         detached(py, || Ok(self.with(|follow| follow.offset().to_json())))
     }
 
+    /// Returns `true` if the stream has ended.
     fn is_done(&self, py: Python<'_>) -> PyResult<bool> {
         detached(py, || Ok(self.with(|follow| follow.is_done())))
     }

@@ -55,6 +55,7 @@ pub(crate) fn is_kept_by_restore(name: &str) -> bool {
     is_kept(name)
 }
 
+/// Commits a version with the content of an older one.
 #[pyfunction]
 pub(crate) fn restore(
     py: Python<'_>,
@@ -91,6 +92,7 @@ pub(crate) fn verify(
     detached(py, || Ok(to_json(&table.0.verify(data_files, rows)?)))
 }
 
+/// Returns the findings for the rows of a split.
 #[pyfunction]
 pub(crate) fn verify_split(
     py: Python<'_>,

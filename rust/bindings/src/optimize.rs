@@ -111,11 +111,13 @@ impl OptimizePlan {
         Ok(plan.map(|plan| Self { table, plan }))
     }
 
+    /// Returns `true` if rows are ordered.
     #[getter]
     fn is_ordered(&self) -> bool {
         self.plan.order.is_some()
     }
 
+    /// Returns the target file size in bytes.
     #[getter]
     fn target_file_size(&self) -> u64 {
         self.plan.target

@@ -108,6 +108,7 @@ impl ReplayTail {
         self.0.version()
     }
 
+    /// Returns the schema of a piece's rows.
     fn schema(&self, py: Python<'_>) -> PyResult<ArrowSchema> {
         detached(py, || self.0.schema()).map(ArrowSchema)
     }

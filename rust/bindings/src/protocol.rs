@@ -103,6 +103,7 @@ pub(crate) fn automatically_enabled_features(
     })
 }
 
+/// Returns the protocol with one more feature.
 #[pyfunction]
 #[pyo3(signature = (protocol, name, /))]
 pub(crate) fn protocol_with_feature(
@@ -113,6 +114,7 @@ pub(crate) fn protocol_with_feature(
     detached(py, || protocol.0.with_feature(name)).map(PyProtocol)
 }
 
+/// Returns the protocol without one feature.
 #[pyfunction]
 #[pyo3(signature = (protocol, name, /))]
 pub(crate) fn protocol_without_feature(

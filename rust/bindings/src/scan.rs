@@ -19,11 +19,13 @@ fn skipped_files(skipped: Vec<scan::SkippedFile>) -> Vec<Skipped> {
         .collect()
 }
 
+/// A scan of a snapshot.
 #[pyclass(module = "deltareplay._native", frozen)]
 pub(crate) struct Scan(pub(crate) scan::Scan);
 
 #[pymethods]
 impl Scan {
+    /// Returns the schema of the rows.
     #[getter]
     fn schema(&self) -> ArrowSchema {
         ArrowSchema(self.0.schema())
@@ -42,6 +44,7 @@ impl Scan {
         detached(py, || self.0.files(columns.as_deref())).map(ArrowTable::from)
     }
 
+    /// Returns the number of rows.
     fn count(&self, py: Python<'_>) -> PyResult<u64> {
         detached(py, || self.0.count())
     }
@@ -82,6 +85,7 @@ impl Split {
         detached(py, || self.0.to_json())
     }
 
+    /// Returns the schema of the rows.
     fn schema(&self, py: Python<'_>) -> PyResult<ArrowSchema> {
         detached(py, || self.0.schema()).map(ArrowSchema)
     }

@@ -66,6 +66,7 @@ impl Snapshot {
 
 #[pymethods]
 impl Snapshot {
+    /// Returns the version.
     #[getter]
     fn version(&self) -> u64 {
         self.state.version()
@@ -89,10 +90,12 @@ impl Snapshot {
         ArrowSchema(self.state.arrow_schema())
     }
 
+    /// Returns the `metaData` action.
     fn metadata(&self) -> PyMetadata {
         PyMetadata(self.state.metadata().clone())
     }
 
+    /// Returns the `protocol` action.
     fn protocol(&self) -> PyProtocol {
         PyProtocol(self.state.protocol().clone())
     }
@@ -112,6 +115,7 @@ impl Snapshot {
             .collect())
     }
 
+    /// Returns the number of live files.
     fn num_files(&self, py: Python<'_>) -> PyResult<u64> {
         detached(py, || self.state.num_files(self.table.source()))
     }
@@ -216,6 +220,7 @@ impl Snapshot {
         Ok((pieces, ReplayTail(plan.tail), ArrowTable::from(plan.files)))
     }
 
+    /// Returns a scan of this version.
     #[pyo3(signature = (columns=None, filter=None, with_row_id=false, with_file_path=false, with_row_index=false, skip_errors=false, look_ahead=None))]
     #[allow(clippy::too_many_arguments, reason = "the options of one call")]
     fn scan(

@@ -111,6 +111,7 @@ impl Transaction {
         self.with(py, |staged| staged.read(predicate.as_ref()))
     }
 
+    /// Records that files were read.
     fn read_files(&self, py: Python<'_>, paths: &Bound<'_, PyAny>) -> PyResult<()> {
         let paths = convert::strings("paths", paths)?;
         self.with(py, |staged| {
@@ -197,10 +198,12 @@ impl Transaction {
         })
     }
 
+    /// Stages metadata.
     fn set_metadata(&self, py: Python<'_>, metadata: PyMetadata) -> PyResult<()> {
         self.with(py, |staged| staged.set_metadata(metadata.0))
     }
 
+    /// Stages a protocol.
     fn set_protocol(&self, py: Python<'_>, protocol: PyProtocol) -> PyResult<()> {
         self.with(py, |staged| staged.set_protocol(protocol.0))
     }
@@ -235,6 +238,7 @@ impl Transaction {
         })
     }
 
+    /// Returns `true` if there is nothing to commit.
     fn is_empty(&self, py: Python<'_>) -> PyResult<bool> {
         self.with(py, |staged| Ok(staged.is_empty()))
     }

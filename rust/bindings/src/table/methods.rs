@@ -61,6 +61,7 @@ impl Table {
         self.0.uri()
     }
 
+    /// Returns `true` if there is a table.
     fn exists(&self, py: Python<'_>) -> PyResult<bool> {
         detached(py, || self.0.exists())
     }
@@ -230,6 +231,7 @@ impl Table {
         Ok(transaction.map(|transaction| Transaction::new(self.0.clone(), transaction)))
     }
 
+    /// Sets properties; returns the version.
     fn set_properties(
         &self,
         py: Python<'_>,
@@ -238,6 +240,7 @@ impl Table {
         self.alter(py, Alteration::SetProperties(properties))
     }
 
+    /// Removes properties; returns the version.
     fn unset_properties(
         &self,
         py: Python<'_>,
@@ -292,6 +295,7 @@ impl Table {
         self.alter(py, Alteration::SetDescription(comment))
     }
 
+    /// Adds a constraint; returns the version.
     fn add_constraint(
         &self,
         py: Python<'_>,
@@ -301,6 +305,7 @@ impl Table {
         self.alter(py, Alteration::AddConstraint(name, expression))
     }
 
+    /// Drops a constraint; returns the version.
     fn drop_constraint(
         &self,
         py: Python<'_>,
@@ -326,10 +331,12 @@ impl Table {
         self.alter(py, Alteration::DropFeature(name, truncate_history))
     }
 
+    /// Adds a table feature; returns the version.
     fn add_feature(&self, py: Python<'_>, name: String) -> PyResult<Option<u64>> {
         self.alter(py, Alteration::AddFeature(name))
     }
 
+    /// Appends the rows of an Arrow stream.
     fn append(
         &self,
         py: Python<'_>,
