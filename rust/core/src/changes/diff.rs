@@ -81,10 +81,6 @@ type Differing = (FileDifference, Option<LiveFile>, Option<LiveFile>);
 type BeforeOrAfter = fn(&Differing) -> &Option<LiveFile>;
 
 /// Compares two versions of a table.
-///
-/// # Errors
-///
-/// The errors of the log.
 pub fn diff(source: &Source, before: &Snapshot, after: &Snapshot) -> Result<SnapshotDiff> {
     let (old, old_totals) = files(source, before)?;
     let (mut new, new_totals) = files(source, after)?;

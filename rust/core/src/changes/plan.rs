@@ -231,10 +231,6 @@ pub(super) struct NetPlan {
 
 impl NetPlan {
     /// Reads the commits of the range.
-    ///
-    /// # Errors
-    ///
-    /// As [`NetPlan::of`]; errors of the log.
     pub(super) fn new(changes: &Changes) -> Result<Self> {
         let kind = changes.net().unwrap_or(Net::MinDelta);
         let commits = CommitsWithSettings::new(changes)?.collect::<Result<Vec<_>>>()?;
@@ -263,8 +259,7 @@ impl NetPlan {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `changes.identity` where the kind needs to know which row is which. As
-    /// [`row_changes`].
+    /// Invalid argument: `changes.identity` where the kind needs to know which row is which.
     pub(super) fn of(
         commits: &[(Commit, CommitSettings)],
         keys: &Keys,

@@ -361,10 +361,6 @@ impl Follow {
     }
 
     /// Lists the log from a version on.
-    ///
-    /// # Errors
-    ///
-    /// As [`check_offset`] if the table was replaced.
     fn listing(&mut self, first: u64) -> Result<LogListing> {
         let known = &self.last_known;
         let from = known
@@ -461,10 +457,6 @@ fn first_offset(source: &Source, initial: &Snapshot, start: &StreamStart) -> Res
 }
 
 /// Checks that a stream of the table, whose newest version is `newest`, can continue after the offset.
-///
-/// # Errors
-///
-/// Invalid argument: `follow.offset`.
 fn check_offset(offset: &Offset, newest: &Snapshot) -> Result<()> {
     let problem = if offset.table_id != newest.metadata().id {
         "it belongs to another table, or the table was replaced"

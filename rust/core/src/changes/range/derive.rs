@@ -99,10 +99,6 @@ pub(in crate::changes) struct RowChanges {
 }
 
 /// Returns the changed rows of a commit.
-///
-/// # Errors
-///
-/// As [`row_changes`].
 pub(in crate::changes) fn derive(
     commit: &Commit,
     settings: CommitSettings,
@@ -191,10 +187,6 @@ fn best_way(
 }
 
 /// Returns the changed rows of a commit for a net outcome, whose rows are identified in this way.
-///
-/// # Errors
-///
-/// As [`row_changes`].
 pub(in crate::changes) fn derive_net(
     commit: &Commit,
     settings: CommitSettings,
@@ -233,10 +225,6 @@ fn change_file_pieces(commit: &Commit) -> Vec<Piece> {
 }
 
 /// Returns the removed and the added rows, from added and removed files and their deletion vectors.
-///
-/// # Errors
-///
-/// Corrupt: `changes.partition_values`, with the file.
 pub(in crate::changes) fn row_changes(
     commit: &Commit,
     settings: CommitSettings,
@@ -246,6 +234,10 @@ pub(in crate::changes) fn row_changes(
 }
 
 /// Returns the removed and the added rows, as [`row_changes`], for some actions of a commit.
+///
+/// # Errors
+///
+/// Corrupt: `changes.partition_values`, with the file.
 pub(in crate::changes) fn row_changes_of(
     stamp: Stamp,
     adds: &[FileChange],

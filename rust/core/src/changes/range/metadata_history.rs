@@ -39,10 +39,6 @@ pub(in crate::changes) struct PartitionNames(Vec<String>);
 
 impl PartitionNames {
     /// Returns the names of a snapshot's partition columns.
-    ///
-    /// # Errors
-    ///
-    /// Corrupt: `schema.physical_name`.
     pub(in crate::changes) fn of(snapshot: &Snapshot) -> Result<Self> {
         let mode = snapshot.properties().column_mapping_mode;
         let columns = &snapshot.metadata().partition_columns;

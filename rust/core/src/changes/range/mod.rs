@@ -37,11 +37,9 @@ pub(super) struct Range {
 ///
 /// # Errors
 ///
-/// - As [`load`]: `version.not_found` for a start that can no longer be read.
-/// - Invalid argument: `changes.range`, the end is before the start.
-/// - Version not found: `version.timestamp` for an end before the oldest version; unless
-///   `allow_out_of_range`, `changes.start` for a start and `version.timestamp` for a timestamp after the
-///   newest version.
+/// Invalid argument: `changes.range` for an end before the start. Version not found: `version.timestamp` for
+/// an end before the oldest version; unless `allow_out_of_range`, `changes.start` for a start and
+/// `version.timestamp` for a timestamp after the newest version.
 pub(super) fn resolve(
     source: &Source,
     start: Edge,

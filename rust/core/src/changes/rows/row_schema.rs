@@ -122,9 +122,7 @@ impl ChangesDefinition {
     ///
     /// # Errors
     ///
-    /// As [`StructType::parse`], [`Predicate::parse_sql`] and [`Predicate::bind`]. Invalid argument:
-    /// `columns.unknown`, `columns.twice`; `columns.reserved` for a column to read with the name of a change
-    /// column.
+    /// Invalid argument: `columns.reserved` for a column to read with the name of a change column.
     pub(in crate::changes) fn resolve(&self) -> Result<ResolvedDefinition> {
         let schema = StructType::parse(&self.schema)?;
         let layout = TableLayout {
@@ -224,7 +222,7 @@ impl ResolvedDefinition {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `columns.unknown`, `columns.twice`. Unsupported: `expression.collation`.
+    /// Unsupported: `expression.collation`.
     pub(in crate::changes) fn check_key(&self, names: &[String]) -> Result<()> {
         for index in self.indexes(names)? {
             let Some(field) = self.layout.schema.fields().get(index) else {
@@ -238,10 +236,6 @@ impl ResolvedDefinition {
     }
 
     /// Returns the indexes of these columns in the table's schema.
-    ///
-    /// # Errors
-    ///
-    /// Invalid argument: `columns.unknown`, `columns.twice`.
     pub(in crate::changes) fn indexes(&self, names: &[String]) -> Result<Vec<usize>> {
         let plan = ReadPlan::new(self.layout.clone(), Some(names), Extras::default())?;
         let read_schema = plan.schema();

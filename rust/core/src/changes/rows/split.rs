@@ -245,11 +245,7 @@ impl Split {
         self.definition.resolve().map(|resolved| resolved.schema())
     }
 
-    /// Reads its rows; `source` is that of the table.
-    ///
-    /// # Errors
-    ///
-    /// The errors of the definition; files are read as rows are pulled.
+    /// Returns its rows, with the `source` of the table; files are read as rows are pulled.
     pub fn rows(&self, source: &Source) -> Result<ChangeRows> {
         let resolved = Arc::new(self.definition.resolve()?);
         let tasks = Box::new(self.tasks.clone().into_iter().map(Ok));

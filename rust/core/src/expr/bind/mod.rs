@@ -80,7 +80,7 @@ impl Formula {
     ///
     /// # Errors
     ///
-    /// As [`Formula::bind`]; `formula.type` if it is not boolean.
+    /// Invalid argument: `formula.type` if it is not boolean.
     pub fn bind_condition(&self, mut fields: &Fields) -> Result<BoundFormula> {
         let typed = ExpressionBinder::new(&mut fields).value(self.root())?;
         Ok(self.bound(as_condition(typed, self.text())?))

@@ -22,10 +22,6 @@ impl Predicate {
     /// # Arguments
     ///
     /// * `partitions`: the table's partition columns.
-    ///
-    /// # Errors
-    ///
-    /// Invalid argument: `filter.column`.
     pub fn local_times(
         &self,
         schema: &StructType,
@@ -47,10 +43,6 @@ impl Predicate {
     ///
     /// * `partitions`: the table's partition columns.
     /// * `timestamps`: microseconds since 1970-01-01T00:00:00 UTC for the results of [`Self::local_times`].
-    ///
-    /// # Errors
-    ///
-    /// Invalid argument: `filter.column`.
     pub fn with_timestamps(
         &self,
         schema: &StructType,

@@ -60,11 +60,7 @@ impl Typed {
         Self::constant(Arc::new(NullArray::new(1)))
     }
 
-    /// Creates a constant.
-    ///
-    /// # Errors
-    ///
-    /// Invalid argument: `filter.literal` for a list.
+    /// Creates a constant; a list is an error.
     pub(super) fn literal(literal: &Literal) -> Result<Self> {
         literal
             .array()
@@ -271,10 +267,6 @@ impl Typed {
     }
 
     /// Refuses a comparison of strings that come from a column with a collation.
-    ///
-    /// # Errors
-    ///
-    /// Unsupported: `expression.collation`.
     pub(super) fn check_collation(&self) -> Result<()> {
         self.collated()
             .map_or(Ok(()), |column| column.check_collation())

@@ -18,10 +18,6 @@ use crate::spec::values::date;
 
 impl Predicate {
     /// Returns the conditions of an `AND` that have the same value without ANSI mode; `None` if there are none.
-    ///
-    /// # Errors
-    ///
-    /// Invalid argument: `filter.column`.
     pub fn without_ansi(&self, schema: &StructType) -> Result<Option<Self>> {
         let mut columns = Columns::new(schema);
         let parts = match &self.root {

@@ -38,9 +38,8 @@ impl BoundPredicate {
     ///
     /// # Errors
     ///
-    /// As [`BoundFormula::evaluate`]; `filter.values` also for values that cannot be cast.
-    ///
-    /// [`BoundFormula::evaluate`]: crate::expr::BoundFormula::evaluate
+    /// Invalid argument: `filter.values` if the rows lack a column or have values that cannot be cast; for
+    /// formulas, the errors of [`BoundFormula::evaluate`](crate::expr::BoundFormula::evaluate).
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<BooleanArray> {
         Evaluator::of_batch(batch).condition(&self.root)
     }

@@ -30,10 +30,6 @@ impl BoundColumn {
     }
 
     /// Refuses a comparison that would need the collation of the column.
-    ///
-    /// # Errors
-    ///
-    /// Unsupported: `expression.collation`.
     pub(crate) fn check_collation(&self) -> Result<()> {
         match &self.collation {
             Some(collation) => Err(unsupported_comparison(&self.path.join("."), collation)),

@@ -55,10 +55,6 @@ impl BoundFormula {
     }
 
     /// Returns the value of a formula without columns.
-    ///
-    /// # Errors
-    ///
-    /// As [`BoundFormula::evaluate`], without `filter.values`.
     pub(crate) fn constant_value(&self) -> Result<ArrayRef> {
         Evaluator::of_nulls().value(&self.root)
     }
@@ -67,7 +63,7 @@ impl BoundFormula {
     ///
     /// # Errors
     ///
-    /// As [`BoundFormula::evaluate`]; `formula.type` if it is not a condition.
+    /// Those of [`BoundFormula::evaluate`]; Invalid argument: `formula.type` if it is not a condition.
     pub fn evaluate_condition(&self, rows: &RecordBatch) -> Result<BooleanArray> {
         let values = cast_value(&self.evaluate(rows)?, &DataType::Boolean)?;
         let booleans = values.as_boolean_opt().cloned();

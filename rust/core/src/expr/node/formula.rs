@@ -46,10 +46,6 @@ impl Formula {
     }
 
     /// Refuses a text that is too long for a formula.
-    ///
-    /// # Errors
-    ///
-    /// Invalid argument: `formula.too_long`.
     pub(in crate::expr) fn check_length(text: &str) -> Result<()> {
         if text.len() > MAX_TEXT {
             let message = format!("an expression may have at most {MAX_TEXT} bytes");

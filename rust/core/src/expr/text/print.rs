@@ -57,10 +57,6 @@ const RESERVED: [&str; 41] = [
 
 impl Predicate {
     /// Refuses a predicate whose text would be too long to be parsed.
-    ///
-    /// # Errors
-    ///
-    /// Invalid argument: `filter.too_long`.
     pub(in crate::expr) fn checked(self) -> Result<Self> {
         if text_length(&self) > predicate::MAX_TEXT {
             return Err(predicate::too_long());

@@ -34,10 +34,6 @@ const fn canonical_nan_f32(value: f32) -> f32 {
 }
 
 /// Normalizes a column to the same bits for equal numbers, also within lists, maps and structs.
-///
-/// # Errors
-///
-/// Arrow's, for data that is not valid for its type.
 pub(crate) fn normalized(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     match column.data_type() {
         DataType::Float32 | DataType::Float64 => {

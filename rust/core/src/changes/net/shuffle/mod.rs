@@ -132,11 +132,7 @@ impl Shuffle {
         self.plan.moves.is_none()
     }
 
-    /// Returns the events on the rows of these pieces.
-    ///
-    /// # Errors
-    ///
-    /// The errors of the definition; files are read as events are pulled.
+    /// Returns the events on the rows of these pieces; files are read as events are pulled.
     pub fn row_events(&self, source: &Source, part: (u32, u32)) -> Result<RowEvents> {
         RowEvents::new(self, source, part)
     }
@@ -156,8 +152,7 @@ impl Shuffle {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `changes.shuffle` when the columns are not those of outcomes. The errors of the
-    /// definition.
+    /// Invalid argument: `changes.shuffle` when the columns are not those of outcomes.
     pub fn rows(&self, source: &Source, outcomes: Shuffled) -> Result<ReportedRows> {
         check_columns(&outcomes.schema(), &OUTCOMES)?;
         ReportedRows::new(self, source, outcomes)

@@ -105,11 +105,6 @@ impl Function {
         })
     }
 
-    /// Calls the function.
-    ///
-    /// # Errors
-    ///
-    /// Invalid argument: `formula.type`, `formula.unsupported`, `formula.value`, `formula.too_large`.
     pub(in crate::expr) fn call(&self, arguments: &[ArrayRef]) -> Result<ArrayRef> {
         match (self, arguments) {
             (Self::Unary(function), [value]) => function(value),

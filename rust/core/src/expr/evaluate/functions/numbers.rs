@@ -16,11 +16,6 @@ use crate::error::Result;
 use crate::expr::value::comparison::Op;
 use crate::expr::value::floats::{normalized, with_canonical_nan};
 
-/// Negates numbers.
-///
-/// # Errors
-///
-/// Invalid argument: `formula.unsupported`, `formula.value`.
 pub(super) fn negate(values: &ArrayRef) -> Result<ArrayRef> {
     if !values.data_type().is_numeric() {
         return Err(unsupported(&format!(

@@ -92,10 +92,6 @@ fn has_fractions(number: &DataType) -> bool {
 }
 
 /// Returns the type of [`common_type`], or an error.
-///
-/// # Errors
-///
-/// Invalid argument: `formula.type`.
 pub(in crate::expr) fn agreed_type(left: &DataType, right: &DataType) -> Result<DataType> {
     common_type(left, right).ok_or_else(|| {
         let (left, right) = (sql_name(left), sql_name(right));
@@ -105,10 +101,6 @@ pub(in crate::expr) fn agreed_type(left: &DataType, right: &DataType) -> Result<
 
 /// Returns the common type of all of these types. Each value is cast to it once, since a cast to the common
 /// type of only some of them could fail.
-///
-/// # Errors
-///
-/// As [`agreed_type`].
 pub(in crate::expr) fn agreed_type_of<'a>(
     types: impl IntoIterator<Item = &'a DataType>,
 ) -> Result<DataType> {
@@ -188,10 +180,6 @@ pub(in crate::expr) enum Arithmetic {
 
 impl Arithmetic {
     /// Returns the operation of an SQL operator.
-    ///
-    /// # Errors
-    ///
-    /// Invalid argument: `formula.unsupported`.
     pub(in crate::expr) fn of(op: &BinaryOperator) -> Result<Self> {
         Ok(match op {
             BinaryOperator::Plus => Self::Add,
@@ -210,10 +198,6 @@ impl Arithmetic {
     }
 
     /// Returns the type to which both sides are cast.
-    ///
-    /// # Errors
-    ///
-    /// Invalid argument: `formula.type`, `formula.unsupported`.
     pub(in crate::expr) fn operand_type(
         self,
         left: &DataType,
@@ -235,10 +219,6 @@ impl Arithmetic {
     }
 
     /// Computes the operation on numbers of one type.
-    ///
-    /// # Errors
-    ///
-    /// Invalid argument: `formula.value`.
     pub(in crate::expr) fn evaluate(
         self,
         left: &ColumnarValue,

@@ -17,11 +17,7 @@ use regex_syntax::ast::{
 /// Java's line breaks, for use in a class.
 const LINE_BREAKS: &str = r"\n\r\x{85}\x{2028}\x{2029}";
 
-/// Translates a pattern of Java to an equivalent one of Rust.
-///
-/// # Errors
-///
-/// The reason why the pattern is not supported.
+/// Translates a pattern of Java to Rust; the error is the reason why it is not supported.
 pub(in crate::expr) fn java_regex(pattern: &str) -> Result<Regex, String> {
     let (flags, pattern) = leading_flags(pattern);
     let ast = Parser::new()

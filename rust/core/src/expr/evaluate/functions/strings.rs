@@ -14,10 +14,6 @@ use super::{too_large, type_error};
 use crate::error::Result;
 
 /// Builds an array of strings.
-///
-/// # Errors
-///
-/// Invalid argument: `formula.too_large`.
 fn array(strings: impl Iterator<Item = Option<String>>) -> Result<ArrayRef> {
     let mut array = StringBuilder::new();
     for text in strings {

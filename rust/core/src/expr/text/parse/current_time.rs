@@ -15,10 +15,6 @@ use crate::spec::interval::MICROS_PER_DAY;
 impl Predicate {
     /// Parses as [`Predicate::parse_sql`]; `now()` and `current_timestamp` are `timestamp`, in microseconds
     /// since the epoch, and `current_date` and `curdate()` are its date in UTC.
-    ///
-    /// # Errors
-    ///
-    /// As [`Predicate::parse_sql`].
     pub fn parse_sql_at(text: &str, timestamp: i64) -> Result<Self> {
         let sql = canonical(text);
         let tokens = Tokens::new(&sql).map_err(|error| error.into_filter_error(&sql))?;

@@ -43,10 +43,6 @@ impl Predicate {
 
     /// Parses a CHECK constraint or an invariant as [`Predicate::parse_sql`] does; functions of the current
     /// time are allowed.
-    ///
-    /// # Errors
-    ///
-    /// As [`Predicate::parse_sql`].
     pub(crate) fn parse_constraint(text: &str) -> Result<Self> {
         condition(text, CurrentTime::Allowed).map(|root| Self { root })
     }
