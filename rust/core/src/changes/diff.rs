@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
-use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use serde_json::Value;
 
 use crate::codec::file_columns::FileColumns;
@@ -22,15 +21,6 @@ use crate::spec::column_path::column_path_text;
 
 /// Schemas are compared down to this depth; anything deeper is compared as a whole.
 const MAX_DEPTH: usize = 32;
-
-/// The kind of difference of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum FileDifference {
-    Added,
-    Removed,
-    /// The file is in both versions, with different deletion vectors.
-    Vector,
-}
 
 /// A difference in the table definition.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -74,8 +64,8 @@ struct LiveFile {
     rows: Option<u64>,
 }
 
-/// A file that differs: the kind of difference, the file before, and the file after.
-type Differing = (FileDifference, Option<LiveFile>, Option<LiveFile>);
+/// A file that differs, before and after: it was added, removed, or has another deletion vector.
+type Differing = (Option<LiveFile>, Option<LiveFile>);
 
 /// Selects the file before or the file after.
 type BeforeOrAfter = fn(&Differing) -> &Option<LiveFile>;
@@ -87,15 +77,14 @@ pub fn diff(source: &Source, before: &Snapshot, after: &Snapshot) -> Result<Snap
     let mut differing: Vec<Differing> = Vec::new();
     for (key, before) in old {
         match new.remove(&key) {
-            None => differing.push((FileDifference::Removed, Some(before), None)),
+            None => differing.push((Some(before), None)),
             Some(after) if after.file.deletion_vector != before.file.deletion_vector => {
-                differing.push((FileDifference::Vector, Some(before), Some(after)));
+                differing.push((Some(before), Some(after)));
             }
             Some(_) => {}
         }
     }
-    let added = new.into_values();
-    differing.extend(added.map(|file| (FileDifference::Added, None, Some(file))));
+    differing.extend(new.into_values().map(|file| (None, Some(file))));
     differing.sort_by(|left, right| path(left).cmp(path(right)));
     Ok(SnapshotDiff {
         files: batch(&differing)?,
@@ -104,8 +93,8 @@ pub fn diff(source: &Source, before: &Snapshot, after: &Snapshot) -> Result<Snap
     })
 }
 
-fn path(file: &Differing) -> &str {
-    let file = file.1.as_ref().or(file.2.as_ref());
+fn path((before, after): &Differing) -> &str {
+    let file = before.as_ref().or(after.as_ref());
     file.map_or("", |live| &live.file.path)
 }
 
@@ -138,26 +127,13 @@ fn files(source: &Source, snapshot: &Snapshot) -> Result<(FilesByKey, Totals)> {
     Ok((files, totals))
 }
 
-fn schema() -> SchemaRef {
-    let count = |name: &str| Field::new(name, DataType::Int64, true);
-    Arc::new(Schema::new(vec![
-        Field::new("change", DataType::Utf8, false),
-        Field::new("path", DataType::Utf8, false),
-        Field::new("size", DataType::Int64, false),
-        count("rows_before"),
-        count("rows_after"),
-        count("deleted_before"),
-        count("deleted_after"),
-    ]))
-}
-
 fn batch(differing: &[Differing]) -> Result<RecordBatch> {
-    let names = differing.iter().map(|(change, ..)| match change {
-        FileDifference::Added => "added",
-        FileDifference::Removed => "removed",
-        FileDifference::Vector => "vector",
+    let changes = differing.iter().map(|file| match file {
+        (None, _) => "added",
+        (_, None) => "removed",
+        _ => "vector",
     });
-    let sizes = differing.iter().map(|(_, before, after)| {
+    let sizes = differing.iter().map(|(before, after)| {
         let file = after.as_ref().or(before.as_ref());
         file.map_or(0, |live| live.file.size)
     });
@@ -174,16 +150,18 @@ fn batch(differing: &[Differing]) -> Result<RecordBatch> {
         });
         Arc::new(deleted.collect::<Int64Array>()) as ArrayRef
     };
-    let columns: Vec<ArrayRef> = vec![
-        Arc::new(StringArray::from_iter_values(names)),
-        Arc::new(StringArray::from_iter_values(differing.iter().map(path))),
-        Arc::new(Int64Array::from_iter_values(sizes)),
-        rows(|file| &file.1),
-        rows(|file| &file.2),
-        deleted(|file| &file.1),
-        deleted(|file| &file.2),
+    let changes = Arc::new(StringArray::from_iter_values(changes));
+    let paths = Arc::new(StringArray::from_iter_values(differing.iter().map(path)));
+    let columns: [(&str, ArrayRef, bool); 7] = [
+        ("change", changes, false),
+        ("path", paths, false),
+        ("size", Arc::new(Int64Array::from_iter_values(sizes)), false),
+        ("rows_before", rows(|(before, _)| before), true),
+        ("rows_after", rows(|(_, after)| after), true),
+        ("deleted_before", deleted(|(before, _)| before), true),
+        ("deleted_after", deleted(|(_, after)| after), true),
     ];
-    RecordBatch::try_new(schema(), columns).map_err(|cause: ArrowError| {
+    RecordBatch::try_from_iter_with_nullable(columns).map_err(|cause| {
         Error::corrupt("log.columns", "the columns of two versions do not match").because(cause)
     })
 }
