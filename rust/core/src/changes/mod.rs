@@ -47,6 +47,15 @@ pub enum Kind {
     Net(Net),
 }
 
+impl Kind {
+    fn net(self) -> Option<Net> {
+        match self {
+            Self::Full => None,
+            Self::Net(net) => Some(net),
+        }
+    }
+}
+
 /// The requested changes and their form.
 #[derive(Clone, Debug, Default)]
 pub struct ChangeOptions {
@@ -137,12 +146,5 @@ impl Changes {
     /// argument) if several changed rows of a commit have the same key, and `changes.row_id` (Corrupt).
     pub fn rows(&self) -> Result<ChangeRows> {
         ChangeRows::of_changes(self)
-    }
-
-    fn net(&self) -> Option<Net> {
-        match self.options.kind {
-            Kind::Full => None,
-            Kind::Net(net) => Some(net),
-        }
     }
 }

@@ -185,17 +185,16 @@ pub(super) fn feed_disabled(version: u64) -> Error {
 }
 
 /// The changes of each commit of a range, oldest first.
-pub(super) struct DerivedCommits {
-    source: Source,
-    commits: CommitsWithSettings,
-}
+pub(super) struct DerivedCommits(CommitsWithSettings);
 
 impl DerivedCommits {
     pub(super) fn new(changes: &Changes) -> Result<Self> {
-        Ok(Self {
-            source: changes.source.clone(),
-            commits: CommitsWithSettings::new(changes)?,
-        })
+        CommitsWithSettings::new(changes).map(Self)
+    }
+
+    /// Returns the tasks that read the changes.
+    pub(super) fn tasks(self) -> impl Iterator<Item = Result<Task>> {
+        self.map(|derived| derived.map(|derived| Task::of(derived.rows)))
     }
 }
 
@@ -203,12 +202,12 @@ impl Iterator for DerivedCommits {
     type Item = Result<DerivedCommit>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let next = self.commits.next()?;
-        let has_key = !self.commits.options.key.is_empty();
-        let keys = &self.source.keys;
+        let next = self.0.next()?;
+        let has_key = !self.0.options.key.is_empty();
+        let keys = &self.0.source.keys;
         let derived = next.and_then(|(commit, settings)| derive(&commit, settings, keys, has_key));
         if derived.is_err() {
-            self.commits.log = None;
+            self.0.log = None;
         }
         Some(derived)
     }
@@ -232,7 +231,7 @@ pub(super) struct NetPlan {
 impl NetPlan {
     /// Reads the commits of the range.
     pub(super) fn new(changes: &Changes) -> Result<Self> {
-        let kind = changes.net().unwrap_or(Net::MinDelta);
+        let kind = changes.options.kind.net().unwrap_or(Net::MinDelta);
         let commits = CommitsWithSettings::new(changes)?.collect::<Result<Vec<_>>>()?;
         let has_key = !changes.options.key.is_empty();
         Self::of(&commits, &changes.source.keys, has_key, kind)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 
-use super::{FollowOptions, net_kind};
+use super::FollowOptions;
 use crate::changes::Kind;
 use crate::changes::net::identify::Share;
 use crate::changes::plan::{NetPlan, Task, feed_disabled};
@@ -42,49 +42,39 @@ enum EntryRows {
     Nothing,
 }
 
-/// The files of a batch.
-#[derive(Debug, Default)]
-pub(super) struct Entries(Vec<Entry>);
+/// Returns the sum of the sizes.
+pub(super) fn total_bytes(entries: &[Entry]) -> u64 {
+    let bytes = entries.iter().map(|entry| entry.bytes);
+    bytes.fold(0, u64::saturating_add)
+}
 
-impl Entries {
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    pub(super) fn push(&mut self, entry: Entry) {
-        self.0.push(entry);
-    }
-
-    /// Returns the tasks that read the batch, and its approximate size in bytes.
-    pub(super) fn finish(
-        self,
-        source: &Source,
-        options: &FollowOptions,
-    ) -> Result<(Vec<Task>, u64)> {
-        let bytes = self.0.iter().map(|entry| entry.bytes);
-        let bytes = bytes.fold(0, u64::saturating_add);
-        let mut tasks: Vec<Task> = Vec::new();
-        let mut commits: Vec<(Commit, CommitSettings)> = Vec::new();
-        let has_key = !options.key.is_empty();
-        let net = net_kind(options);
-        for entry in self.0 {
-            match entry.rows {
-                EntryRows::Nothing => {}
-                EntryRows::Rows(piece) => Task::Pieces(vec![*piece]).append(&mut tasks),
-                EntryRows::Commit(commit) if net.is_some() => commits.push(*commit),
-                EntryRows::Commit(commit) => {
-                    let (commit, settings) = *commit;
-                    let derived = derive(&commit, settings, &source.keys, has_key)?;
-                    Task::of(derived.rows).append(&mut tasks);
-                }
+/// Returns the tasks that read the files of a batch.
+pub(super) fn tasks_of(
+    entries: Vec<Entry>,
+    source: &Source,
+    options: &FollowOptions,
+) -> Result<Vec<Task>> {
+    let mut tasks: Vec<Task> = Vec::new();
+    let mut commits: Vec<(Commit, CommitSettings)> = Vec::new();
+    let has_key = !options.key.is_empty();
+    let net = options.net();
+    for entry in entries {
+        match entry.rows {
+            EntryRows::Nothing => {}
+            EntryRows::Rows(piece) => Task::Pieces(vec![*piece]).append(&mut tasks),
+            EntryRows::Commit(commit) if net.is_some() => commits.push(*commit),
+            EntryRows::Commit(commit) => {
+                let (commit, settings) = *commit;
+                let derived = derive(&commit, settings, &source.keys, has_key)?;
+                Task::of(derived.rows).append(&mut tasks);
             }
         }
-        if let Some(kind) = net.filter(|_| !commits.is_empty()) {
-            let plan = NetPlan::of(&commits, &source.keys, has_key, kind)?;
-            tasks.push(Task::Net(Arc::new(plan), Share::ALL));
-        }
-        Ok((tasks, bytes))
     }
+    if let Some(kind) = net.filter(|_| !commits.is_empty()) {
+        let plan = NetPlan::of(&commits, &source.keys, has_key, kind)?;
+        tasks.push(Task::Net(Arc::new(plan), Share::ALL));
+    }
+    Ok(tasks)
 }
 
 /// Returns all files of a snapshot, oldest first.

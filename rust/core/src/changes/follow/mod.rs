@@ -16,7 +16,7 @@ pub use offset::Offset;
 use super::plan::IdentityOptions;
 use super::range::commits::{Commit, Commits};
 use super::range::metadata_history::{MetadataHistory, PartitionNames, check_metadata};
-use super::range::{Edge, first_version};
+use super::range::{Edge, first_version, load_version};
 use super::rows::row_schema::{ChangesDefinition, ResolvedDefinition};
 use super::rows::split::Split;
 use super::{Kind, Net};
@@ -28,7 +28,7 @@ use crate::snapshot::Snapshot;
 use crate::snapshot::advance::is_same;
 use crate::snapshot::load::load;
 use crate::spec::schema::StructType;
-use entries::{Entries, Entry};
+use entries::{Entry, total_bytes};
 
 /// The start of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -226,19 +226,20 @@ impl Follow {
 
     fn fill_batch(&mut self) -> Result<Option<MicroBatch>> {
         let mut limits = BatchLimits::new(&self.options);
-        let mut entries = Entries::default();
+        let mut entries = Vec::new();
         if self.offset.initial {
             self.add_snapshot_files(&mut limits, &mut entries)?;
         }
         // a batch of net changes contains no rows of the snapshot before them
-        let is_separate = net_kind(&self.options).is_some() && !entries.is_empty();
+        let is_separate = self.options.net().is_some() && !entries.is_empty();
         if !self.offset.initial && !limits.are_reached() && !is_separate {
             self.add_commits(&mut limits, &mut entries)?;
         }
         if entries.is_empty() {
             return Ok(None);
         }
-        let (tasks, bytes) = entries.finish(&self.source, &self.options)?;
+        let bytes = total_bytes(&entries);
+        let tasks = entries::tasks_of(entries, &self.source, &self.options)?;
         Ok(Some(MicroBatch {
             rows: Split::new(
                 self.definition.clone(),
@@ -254,14 +255,10 @@ impl Follow {
     fn add_snapshot_files(
         &mut self,
         limits: &mut BatchLimits,
-        entries: &mut Entries,
+        entries: &mut Vec<Entry>,
     ) -> Result<()> {
         let version = self.offset.version;
-        let snapshot = if version == self.initial.version() {
-            self.initial.clone()
-        } else {
-            load(&self.source, Some(version), self.strict)?
-        };
+        let snapshot = self.snapshot(version)?;
         for entry in entries::of_snapshot(&self.source, &snapshot)? {
             if entry.index <= self.offset.index {
                 continue;
@@ -269,7 +266,7 @@ impl Follow {
             if limits.are_reached() || self.is_after_end(version, entry.index) {
                 return Ok(());
             }
-            limits.take(1, entry.bytes);
+            limits.take(std::slice::from_ref(&entry));
             self.offset.index = entry.index;
             entries.push(entry);
         }
@@ -278,7 +275,7 @@ impl Follow {
     }
 
     /// Adds the next commits, up to the limits.
-    fn add_commits(&mut self, limits: &mut BatchLimits, entries: &mut Entries) -> Result<()> {
+    fn add_commits(&mut self, limits: &mut BatchLimits, entries: &mut Vec<Entry>) -> Result<()> {
         let mut first = self.offset.version;
         let listing = self.listing(first)?;
         // a version whose commit was cleaned up has a checkpoint
@@ -318,9 +315,8 @@ impl Follow {
                 Some(history) => Some(history.step(&mut commit, &self.resolved)?),
                 None => None,
             };
-            self.check(&commit)?;
+            self.check_commit(&commit)?;
             let groups = entries::of_commit(&self.source, &commit, settings, &self.options)?;
-            let mut is_complete = true;
             for group in groups {
                 let rest: Vec<Entry> = group
                     .into_iter()
@@ -333,24 +329,17 @@ impl Follow {
                     || (rest.len() > 1 && limits.exceeded_by(&rest))
                     || self.is_after_end(version, last.index)
                 {
-                    is_complete = false;
-                    break;
+                    // the next batch reads this commit again
+                    self.history = None;
+                    return Ok(());
                 }
-                let bytes = rest.iter().map(|entry| entry.bytes);
-                limits.take(rest.len() as u64, bytes.fold(0, u64::saturating_add));
+                limits.take(&rest);
                 self.offset = Offset {
                     index: last.index,
                     version,
                     ..self.offset.clone()
                 };
-                for entry in rest {
-                    entries.push(entry);
-                }
-            }
-            if !is_complete {
-                // the next batch reads this commit again
-                self.history = None;
-                return Ok(());
+                entries.extend(rest);
             }
             self.offset = Offset::before(&self.offset.table_id, version.saturating_add(1));
             if limits.are_reached() {
@@ -386,15 +375,15 @@ impl Follow {
         if version == newest.saturating_add(1) {
             return Ok(MetadataHistory::new(&self.initial, &self.resolved)?.after_first());
         }
-        if version == newest {
-            return MetadataHistory::new(&self.initial, &self.resolved);
-        }
-        let snapshot = load(&self.source, Some(version), self.strict)?;
-        MetadataHistory::new(&snapshot, &self.resolved)
+        MetadataHistory::new(&self.snapshot(version)?, &self.resolved)
+    }
+
+    fn snapshot(&self, version: u64) -> Result<Snapshot> {
+        load_version(&self.source, &self.initial, version, self.strict)
     }
 
     /// Checks that the stream can continue with the protocol, the table id and the columns of the commit.
-    fn check(&self, commit: &Commit) -> Result<()> {
+    fn check_commit(&self, commit: &Commit) -> Result<()> {
         let version = commit.stamp.version;
         if let Some(protocol) = &commit.protocol {
             let admitted = self.source.check_readable(protocol);
@@ -410,9 +399,9 @@ impl Follow {
         }
         let initial = self.initial.metadata();
         let columns = StructType::parse(&metadata.schema_string)?;
-        let same = columns.is_read_as(self.initial.schema())
+        let is_same = columns.is_read_as(self.initial.schema())
             && metadata.partition_columns == initial.partition_columns;
-        if version > self.initial.version() && !same {
+        if version > self.initial.version() && !is_same {
             let message = format!(
                 "the table's columns changed at this version: restart the stream after the offset {} to \
                  continue with the new columns",
@@ -420,7 +409,7 @@ impl Follow {
             );
             return Err(Error::invalid("follow.schema", message).at_version(version));
         }
-        if !same && self.history.is_none() {
+        if !is_same && self.history.is_none() {
             check_metadata(metadata, &self.resolved).map_err(|error| error.at_version(version))?;
         }
         Ok(())
@@ -492,22 +481,19 @@ impl BatchLimits {
 
     /// Returns `true` if a group of files exceeds the limits; the first group of a batch never does.
     fn exceeded_by(&self, group: &[Entry]) -> bool {
-        let bytes = group.iter().map(|entry| entry.bytes);
-        self.has_files
-            && (group.len() as u64 > self.files || bytes.fold(0, u64::saturating_add) > self.bytes)
+        self.has_files && (group.len() as u64 > self.files || total_bytes(group) > self.bytes)
     }
 
-    fn take(&mut self, files: u64, bytes: u64) {
+    fn take(&mut self, group: &[Entry]) {
         self.has_files = true;
-        self.files = self.files.saturating_sub(files);
-        self.bytes = self.bytes.saturating_sub(bytes);
+        self.files = self.files.saturating_sub(group.len() as u64);
+        self.bytes = self.bytes.saturating_sub(total_bytes(group));
     }
 }
 
-/// Returns the kind of net changes that a batch has, if any.
-fn net_kind(options: &FollowOptions) -> Option<Net> {
-    match options.changes {
-        Some(Kind::Net(net)) => Some(net),
-        _ => None,
+impl FollowOptions {
+    /// Returns the kind of net changes that a batch has, if any.
+    fn net(&self) -> Option<Net> {
+        self.changes.and_then(Kind::net)
     }
 }

@@ -81,18 +81,25 @@ pub(super) fn resolve(
         });
     }
     let last = last.min(latest);
-    let at = |version: u64| {
-        if version == latest {
-            Ok(newest.clone())
-        } else {
-            load(source, Some(version), strict)
-        }
-    };
+    let at = |version| load_version(source, &newest, version, strict);
     Ok(Range {
         versions: Some((first, last)),
         start: Some(at(first)?),
         end: at(last)?,
     })
+}
+
+/// Loads a version, unless it is the one of `loaded`.
+pub(super) fn load_version(
+    source: &Source,
+    loaded: &Snapshot,
+    version: u64,
+    strict: bool,
+) -> Result<Snapshot> {
+    if version == loaded.version() {
+        return Ok(loaded.clone());
+    }
+    load(source, Some(version), strict)
 }
 
 /// Returns the first version of a range; it may be after the newest version.

@@ -3,7 +3,7 @@
 use crate::changes::net::endpoints;
 use crate::changes::plan::{DerivedCommits, NetPlan};
 use crate::changes::range::derive::{CommitRows, MatchBy};
-use crate::changes::{Changes, Net};
+use crate::changes::{Changes, Kind, Net};
 use crate::error::Result;
 
 /// One commit of a range.
@@ -31,7 +31,7 @@ impl Changes {
     /// changes. Unsupported: `changes.feed_disabled`, features that this build lacks. Corrupt:
     /// `changes.partition_values`. The errors of the log.
     pub fn explain(&self) -> Result<Vec<Explained>> {
-        if self.net().is_none() {
+        if self.options.kind == Kind::Full {
             let commits = DerivedCommits::new(self)?;
             let explained = commits.map(|derived| {
                 let derived = derived?;
@@ -46,23 +46,20 @@ impl Changes {
             return explained.collect();
         }
         let plan = NetPlan::new(self)?;
-        let reason = match plan.way {
-            MatchBy::RowTracking => match plan.endpoint_files(&self.source.keys) {
+        let reason = match (plan.way, plan.kind) {
+            (MatchBy::RowTracking, _) => match plan.endpoint_files(&self.source.keys) {
                 Ok(files) if files.restores_rows(&self.source)? => endpoints::RESTORED_ROWS,
                 Ok(_) => {
                     "all changed rows have ids, and the two ends of the range determine the result"
                 }
                 Err(reason) => reason,
             },
-            _ => plan.reason,
-        };
-        let reason = match (plan.way, plan.kind) {
             (MatchBy::Rows, Net::MinDelta) => {
                 "files were rewritten in the range, and rows cannot be matched: equal rows cancel, an \
                  update appears as a delete and an insert; enable row tracking or pass `key` to match \
                  them"
             }
-            _ => reason,
+            _ => plan.reason,
         };
         let commits = plan.commits.iter().map(|(stamp, commit_rows)| {
             let (way, reason) = match commit_rows {
@@ -70,7 +67,7 @@ impl Changes {
                     MatchBy::Nothing,
                     "no file was added or removed because of its rows",
                 ),
-                CommitRows::Pieces(_) | CommitRows::Compare { .. } => (plan.way, reason),
+                _ => (plan.way, reason),
             };
             explained(stamp.version, way, reason, commit_rows)
         });

@@ -11,7 +11,7 @@ use super::row_schema::ChangesDefinition;
 use super::stream::ChangeRows;
 use crate::changes::Changes;
 use crate::changes::net::identify::Share;
-use crate::changes::plan::{DerivedCommits, IdentityOptions, NetPlan, Task};
+use crate::changes::plan::{DerivedCommits, IdentityOptions, Task};
 use crate::error::{Error, Result};
 use crate::replay::Source;
 use crate::snapshot::plain_value::PlainValue;
@@ -82,17 +82,10 @@ impl Changes {
         if let Some(shuffle) = self.shuffle()? {
             return shuffle.splits(target_size);
         }
-        let mut steps = Vec::new();
-        for derived in DerivedCommits::new(self)? {
-            steps.extend(steps_of(Task::of(derived?.rows), target_size));
-        }
-        let empty = Split::new(
-            self.definition.clone(),
-            self.identity_options.clone(),
-            Vec::new(),
-            0,
-        );
-        Ok(empty.distribute(steps, target_size))
+        let tasks = DerivedCommits::new(self)?.tasks();
+        let tasks: Vec<Task> = tasks.collect::<Result<_>>()?;
+        let (definition, options) = (&self.definition, &self.identity_options);
+        Ok(Split::of_tasks(definition, options, tasks, target_size))
     }
 }
 
@@ -161,15 +154,26 @@ impl Split {
         }
     }
 
-    /// Splits net changes into shares of their rows.
-    pub(in crate::changes) fn of_net(
-        definition: ChangesDefinition,
-        identity_options: IdentityOptions,
-        plan: Arc<NetPlan>,
+    /// Distributes tasks, and shares of them, over splits of about `target_size` bytes of files.
+    pub(in crate::changes) fn of_tasks(
+        definition: &ChangesDefinition,
+        identity_options: &IdentityOptions,
+        tasks: Vec<Task>,
         target_size: u64,
     ) -> Vec<Self> {
-        let steps = steps_of(Task::Net(plan, Share::ALL), target_size);
-        Self::new(definition, identity_options, Vec::new(), 0).distribute(steps, target_size)
+        let tasks = tasks.into_iter();
+        let steps = tasks.flat_map(|task| steps_of(task, target_size));
+        let split = |steps: Vec<(Task, u64)>| {
+            let bytes = steps.iter().map(|(_, size)| *size);
+            let bytes = bytes.fold(0, u64::saturating_add);
+            let mut tasks: Vec<Task> = Vec::new();
+            for (task, _) in steps {
+                task.append(&mut tasks);
+            }
+            Self::new(definition.clone(), identity_options.clone(), tasks, bytes)
+        };
+        let groups = group_by_size(steps, target_size, |(_, size)| *size);
+        groups.into_iter().map(split).collect()
     }
 
     /// Splits the same rows into parts of about `target_size` bytes of files.
@@ -179,32 +183,9 @@ impl Split {
     /// Invalid argument: `split.size` when the size is 0.
     pub fn cut(&self, target_size: u64) -> Result<Vec<Self>> {
         check_size(target_size)?;
-        let tasks = self.tasks.iter().cloned();
-        let steps = tasks.flat_map(|task| steps_of(task, target_size)).collect();
-        let empty = Self {
-            tasks: Vec::new(),
-            ..self.clone()
-        };
-        Ok(empty.distribute(steps, target_size))
-    }
-
-    /// Distributes the steps over splits with the options of this one.
-    fn distribute(&self, steps: Vec<(Task, u64)>, target_size: u64) -> Vec<Self> {
-        let split = |steps: Vec<(Task, u64)>| {
-            let bytes = steps.iter().map(|(_, size)| *size);
-            let bytes = bytes.fold(0, u64::saturating_add);
-            let mut tasks: Vec<Task> = Vec::new();
-            for (task, _) in steps {
-                task.append(&mut tasks);
-            }
-            Self {
-                tasks,
-                bytes,
-                ..self.clone()
-            }
-        };
-        let steps = group_by_size(steps, target_size, |(_, size)| *size);
-        steps.into_iter().map(split).collect()
+        let (definition, options) = (&self.definition, &self.identity_options);
+        let tasks = self.tasks.clone();
+        Ok(Self::of_tasks(definition, options, tasks, target_size))
     }
 
     /// Separates the files that any Parquet reader can read as they are from the rest.

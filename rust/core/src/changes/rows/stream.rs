@@ -9,13 +9,13 @@ use arrow_schema::SchemaRef;
 use super::piece::Piece;
 use super::read::{PieceBatches, changed_rows};
 use super::row_schema::ResolvedDefinition;
-use crate::changes::Changes;
 use crate::changes::net::compare::{Compared, compare};
 use crate::changes::net::endpoints;
 use crate::changes::net::identify::{RowIdentity, Share, ShareReader};
 use crate::changes::net::net;
 use crate::changes::plan::{DerivedCommits, IdentityOptions, NetPlan, Task};
 use crate::changes::range::derive::CommitRows;
+use crate::changes::{Changes, Kind};
 use crate::error::{Error, Result};
 use crate::replay::Source;
 
@@ -39,9 +39,8 @@ pub struct ChangeRows {
 
 impl ChangeRows {
     pub(in crate::changes) fn of_changes(changes: &Changes) -> Result<Self> {
-        let tasks: Tasks = if changes.net().is_none() {
-            let commits = DerivedCommits::new(changes)?;
-            Box::new(commits.map(|derived| derived.map(|derived| Task::of(derived.rows))))
+        let tasks: Tasks = if changes.options.kind == Kind::Full {
+            Box::new(DerivedCommits::new(changes)?.tasks())
         } else {
             let changes = changes.clone();
             Box::new(std::iter::once_with(move || {

@@ -13,12 +13,13 @@ use arrow_array::{Array, PrimitiveArray, RecordBatch, RecordBatchReader};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use serde::{Deserialize, Serialize};
 
-use crate::changes::Changes;
-use crate::changes::plan::{IdentityOptions, NetPlan, shared};
+use crate::changes::net::identify::Share;
+use crate::changes::plan::{IdentityOptions, NetPlan, Task, shared};
 use crate::changes::range::derive::CommitRows;
 use crate::changes::rows::piece::Piece;
 use crate::changes::rows::row_schema::ChangesDefinition;
 use crate::changes::rows::split::{Split, check_size};
+use crate::changes::{Changes, Kind};
 use crate::error::{Error, Result};
 use crate::replay::Source;
 use crate::snapshot::plain_value::PlainValue;
@@ -73,7 +74,7 @@ impl Changes {
     ///
     /// As [`Changes::explain`].
     pub fn shuffle(&self) -> Result<Option<Shuffle>> {
-        if self.net().is_none() {
+        if self.options.kind == Kind::Full {
             return Ok(None);
         }
         Ok(Some(Shuffle {
@@ -118,12 +119,9 @@ impl Shuffle {
     /// Invalid argument: `split.size` when the size is 0.
     pub fn splits(&self, target_size: u64) -> Result<Vec<Split>> {
         check_size(target_size)?;
-        Ok(Split::of_net(
-            self.definition.clone(),
-            self.identity_options.clone(),
-            Arc::clone(&self.plan),
-            target_size,
-        ))
+        let (definition, options) = (&self.definition, &self.identity_options);
+        let tasks = vec![Task::Net(Arc::clone(&self.plan), Share::ALL)];
+        Ok(Split::of_tasks(definition, options, tasks, target_size))
     }
 
     /// Returns `true` if rows are followed through all commits; otherwise the endpoints of the range
@@ -193,6 +191,15 @@ fn halves(number: u128) -> (i64, i64) {
     let low = number & u128::from(u64::MAX);
     let half = |half: u128| u64::try_from(half).unwrap_or_default().cast_signed();
     (half(number >> 64), half(low))
+}
+
+/// Takes all items except those with the key of the last one, which may continue in the next batch; `None`
+/// if all have that key.
+fn take_complete<T, K: PartialEq>(pending: &mut Vec<T>, key: impl Fn(&T) -> K) -> Option<Vec<T>> {
+    let last = pending.last().map(&key)?;
+    let index = pending.iter().rposition(|item| key(item) != last)?;
+    let rest = pending.split_off(index + 1);
+    Some(std::mem::replace(pending, rest))
 }
 
 /// Returns a column of numbers without nulls.

@@ -7,7 +7,9 @@ use arrow_array::types::{Int8Type, Int32Type, Int64Type};
 use arrow_array::{ArrayRef, Int8Array, Int32Array, Int64Array, RecordBatch};
 use arrow_schema::SchemaRef;
 
-use super::{OUTCOMES, Shuffle, Shuffled, halves, numbers, schema_of, shuffle_error};
+use super::{
+    OUTCOMES, Shuffle, Shuffled, halves, numbers, schema_of, shuffle_error, take_complete,
+};
 use crate::changes::net::compare::{Differences, differences_in_memory};
 use crate::changes::net::identify::IdentifiedRow;
 use crate::changes::net::{Net, Outcomes};
@@ -78,16 +80,8 @@ impl OutcomeBatches {
             if self.pending.len() < EVENTS_AT_ONCE {
                 continue;
             }
-            // the last row may have more events in the next batch
-            let last = self.pending.last().map(|event| event.row.identity);
-            let last_complete = self
-                .pending
-                .iter()
-                .rposition(|event| Some(event.row.identity) != last);
-            if let Some(index) = last_complete {
-                let rest = self.pending.split_off(index + 1);
-                let pending = std::mem::replace(&mut self.pending, rest);
-                return self.resolve(pending).map(Some);
+            if let Some(events) = take_complete(&mut self.pending, |event| event.row.identity) {
+                return self.resolve(events).map(Some);
             }
         }
     }
@@ -107,12 +101,11 @@ impl OutcomeBatches {
             let Some(commit) = events.first().map(|event| event.commit) else {
                 continue;
             };
-            let (removed, new): (Vec<&RowEvent>, Vec<&RowEvent>) =
-                events.iter().partition(|event| !event.is_added());
-            let rows = |events: Vec<&RowEvent>| -> Vec<IdentifiedRow> {
-                events.into_iter().map(|event| event.row).collect()
+            let rows = |is_added: bool| -> Vec<IdentifiedRow> {
+                let events = events.iter().filter(|event| event.is_added() == is_added);
+                events.map(|event| event.row).collect()
             };
-            let (removed, new) = (rows(removed), rows(new));
+            let (removed, new) = (rows(false), rows(true));
             let differences = if self.shuffle.compares(commit) {
                 differences_in_memory(removed, new)
             } else {

@@ -7,7 +7,7 @@ use arrow_array::RecordBatch;
 use arrow_array::types::{Int8Type, Int32Type, Int64Type};
 use arrow_schema::SchemaRef;
 
-use super::{Shuffle, Shuffled, numbers, shuffle_error};
+use super::{Shuffle, Shuffled, numbers, shuffle_error, take_complete};
 use crate::changes::net::compare::LabelledPieces;
 use crate::changes::rows::piece::{ChangeType, Piece};
 use crate::changes::rows::read::{PieceBatches, changed_rows};
@@ -66,16 +66,8 @@ impl ReportedRows {
             if self.pending.len() < OUTCOMES_AT_ONCE {
                 continue;
             }
-            // the last piece may have more rows in the next batch
-            let last = self.pending.last().map(|outcome| outcome.piece);
-            let last_complete = self
-                .pending
-                .iter()
-                .rposition(|outcome| Some(outcome.piece) != last);
-            if let Some(index) = last_complete {
-                let rest = self.pending.split_off(index + 1);
-                let pending = std::mem::replace(&mut self.pending, rest);
-                return self.labelled(&pending);
+            if let Some(outcomes) = take_complete(&mut self.pending, |outcome| outcome.piece) {
+                return self.labelled(&outcomes);
             }
         }
         let pending = std::mem::take(&mut self.pending);
