@@ -396,21 +396,17 @@ impl Labelled {
         }
         let labels = self.labels;
         let count: u64 = labels.iter().map(|label| u64::from(label.rows)).sum();
-        let is_whole = self.rows == Some(count);
-        if let Some(first) = labels.first()
-            && is_whole
-            && labels
-                .iter()
-                .all(|label| (label.change, label.stamp) == (first.change, first.stamp))
-        {
+        if self.rows == Some(count) {
+            let mut kinds = labels.iter().map(|label| (label.change, label.stamp));
+            let first = kinds.next();
+            let labels = match first {
+                Some((change, stamp)) if kinds.all(|kind| Some(kind) == first) => {
+                    Labels::All(change, stamp)
+                }
+                _ => Labels::Each(Arc::new(labels)),
+            };
             return Ok(Piece {
-                labels: Labels::All(first.change, first.stamp),
-                ..self.piece
-            });
-        }
-        if is_whole {
-            return Ok(Piece {
-                labels: Labels::Each(Arc::new(labels)),
+                labels,
                 ..self.piece
             });
         }

@@ -9,7 +9,7 @@ use arrow_array::{
     UInt8Array, UInt32Array,
 };
 use arrow_buffer::ScalarBuffer;
-use arrow_schema::{ArrowError, DataType, Field, Schema};
+use arrow_schema::{ArrowError, Field, Schema};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
@@ -74,12 +74,10 @@ pub(in crate::changes) struct IdentifiedRow {
     /// The index of its piece, and its position in the file.
     pub piece: u32,
     pub row: u64,
-    /// The identity of the row.
     pub identity: u128,
     /// A hash of its values, or its row commit version; 0 if the identity suffices. Rows with the same
     /// identity and hash were carried over.
     pub value_hash: u128,
-    /// The change to the row.
     pub change: ChangeType,
 }
 
@@ -287,10 +285,8 @@ fn select<T: Copy>(values: &[T], rows: Option<&[usize]>) -> Vec<T> {
 }
 
 pub(super) fn long(column: Option<&ArrayRef>) -> Result<&Int64Array> {
-    let column = column.filter(|column| *column.data_type() == DataType::Int64);
-    column
-        .and_then(|column| column.as_primitive_opt::<Int64Type>())
-        .ok_or_else(invalid_columns)
+    let column = column.and_then(|column| column.as_primitive_opt::<Int64Type>());
+    column.ok_or_else(invalid_columns)
 }
 
 /// Returns the values of a column without nulls.

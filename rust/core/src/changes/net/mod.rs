@@ -144,7 +144,6 @@ impl Outcomes {
         );
     }
 
-    /// Records a removed row.
     fn remove(&mut self, row: &IdentifiedRow, base: u32, commit: u32) -> Result<()> {
         let by_values = by_values(self.way, row);
         let outcome = self
@@ -171,7 +170,6 @@ impl Outcomes {
         Ok(())
     }
 
-    /// Records an added row.
     fn add(&mut self, row: &IdentifiedRow, base: u32, commit: u32) -> Result<()> {
         let outcome = self
             .outcomes
@@ -366,7 +364,7 @@ fn drop_unchanged(
     }
     rows.sort_unstable();
     rows.dedup();
-    let mut pieces_to_read: Vec<(u32, Piece)> = Vec::new();
+    let (mut indexes, mut pieces_to_read): (Vec<u32>, Vec<Piece>) = (Vec::new(), Vec::new());
     for chunk in rows.chunk_by(|left, right| left.0 == right.0) {
         let Some((index, _)) = chunk.first() else {
             continue;
@@ -379,12 +377,12 @@ fn drop_unchanged(
             version: piece.version().unwrap_or_default(),
             timestamp: 0,
         };
-        let piece = Piece {
+        indexes.push(*index);
+        pieces_to_read.push(Piece {
             file: piece.file.clone(),
             rows: PieceRows::Only(Arc::new(only)),
             labels: Labels::All(ChangeType::Delete, stamp),
-        };
-        pieces_to_read.push((*index, piece));
+        });
     }
     let by_values = RowIdentity {
         way: MatchBy::Rows,
@@ -392,9 +390,7 @@ fn drop_unchanged(
         seed: reader.identity.seed,
         most_rows: usize::MAX,
     };
-    let indexes: Vec<u32> = pieces_to_read.iter().map(|(index, _)| *index).collect();
     let mut values: HashMap<(u32, u64), u128> = HashMap::with_capacity(rows.len());
-    let pieces_to_read = pieces_to_read.into_iter().map(|(_, piece)| piece).collect();
     let all = ShareReader {
         identity: &by_values,
         share: Share::ALL,

@@ -38,9 +38,8 @@ const RUNS_AHEAD: usize = 2;
 const LOOK_BACK: u64 = 100;
 
 /// The version and time of a commit, as its rows show them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::changes) struct Stamp {
-    /// The version.
     pub version: u64,
     /// Commit timestamp in milliseconds since the epoch.
     pub timestamp: i64,
@@ -49,9 +48,8 @@ pub(in crate::changes) struct Stamp {
 /// The file of an `add`, `remove` or `cdc` action.
 #[derive(Clone, Debug)]
 pub(in crate::changes) struct FileChange {
-    /// The file.
     pub file: ScanFile,
-    /// Its position among all actions of its run.
+    /// The position among all actions of its run.
     pub position: u32,
     /// True if the action has values for the partition columns.
     pub has_partition_values: bool,
@@ -72,10 +70,8 @@ pub(in crate::changes) struct CommitInfo {
     pub row_ids_preserved: Option<bool>,
 }
 
-/// One commit.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(in crate::changes) struct Commit {
-    /// Version and time.
     pub stamp: Stamp,
     /// `cdc` actions.
     pub change_files: Vec<FileChange>,
@@ -93,7 +89,6 @@ pub(in crate::changes) struct Commit {
     pub metadata: Option<Metadata>,
     /// The last `protocol` action.
     pub protocol: Option<Protocol>,
-    /// The relevant fields of its `commitInfo`.
     pub info: CommitInfo,
 }
 
@@ -158,25 +153,20 @@ fn check_complete(commits: &[(VersionedFile, i64)], first: u64, last: u64) -> Re
     if expected > last {
         return Ok(());
     }
-    let later = commits.iter().find(|(commit, _)| commit.version > expected);
-    let Some((later, _)) = later else {
-        let message = format!(
+    let message = match commits.iter().find(|(commit, _)| commit.version > expected) {
+        None => format!(
             "the log has no commit of version {expected}, so its changes are unknown: read the versions \
              before it"
-        );
-        let error = Error::new(ErrorKind::VersionNotFound, "version.range", message);
-        return Err(error.at_version(expected));
-    };
-    if expected == first {
-        let message = format!(
+        ),
+        Some((later, _)) if expected == first => format!(
             "the commits before version {} were cleaned up, so their changes are unknown: start at that \
              version",
             later.version
-        );
-        let error = Error::new(ErrorKind::VersionNotFound, "version.range", message);
-        return Err(error.at_version(expected));
-    }
-    Err(gap(expected))
+        ),
+        Some(_) => return Err(gap(expected)),
+    };
+    let error = Error::new(ErrorKind::VersionNotFound, "version.range", message);
+    Err(error.at_version(expected))
 }
 
 fn file_fields() -> Vec<FileField> {
@@ -206,15 +196,7 @@ fn decode(storage: &dyn Storage, run: &[(VersionedFile, i64)]) -> Result<Vec<Com
                 version: commit.version,
                 timestamp: *time,
             },
-            change_files: Vec::new(),
-            adds: Vec::new(),
-            removes: Vec::new(),
-            unchanged_adds: Vec::new(),
-            unchanged_removes: Vec::new(),
-            moved: false,
-            metadata: None,
-            protocol: None,
-            info: CommitInfo::default(),
+            ..Commit::default()
         })
         .collect();
     assign_to_commits(actions, &starts, &mut commits)?;
@@ -236,12 +218,7 @@ fn assign_to_commits(actions: ActionBatch, starts: &[u32], commits: &mut [Commit
         (actions.adds, FileActionKind::Add),
         (actions.removes, FileActionKind::Remove),
     ] {
-        for change in file_changes(files.as_ref())? {
-            let DecodedChange {
-                change,
-                changes_rows,
-                position,
-            } = change;
+        for (position, changes_rows, change) in file_changes(files.as_ref())? {
             let Some(commit) = commits.get_mut(commit_index(position)) else {
                 continue;
             };
@@ -293,13 +270,8 @@ enum FileActionKind {
     Remove,
 }
 
-/// An `add`, `remove` or `cdc` action.
-struct DecodedChange {
-    change: Result<FileChange>,
-    changes_rows: bool,
-    /// Its position among all actions of the run.
-    position: u32,
-}
+/// The position of an action among all of its run, its `dataChange`, and its file.
+type DecodedChange = (u32, bool, Result<FileChange>);
 
 fn file_changes(files: Option<&FileActions>) -> Result<Vec<DecodedChange>> {
     let Some(files) = files else {
@@ -317,11 +289,7 @@ fn file_changes(files: Option<&FileActions>) -> Result<Vec<DecodedChange>> {
             position: *position,
             has_partition_values: values.is_some_and(|values| values.is_valid(row)),
         });
-        DecodedChange {
-            change,
-            changes_rows,
-            position: *position,
-        }
+        (*position, changes_rows, change)
     });
     Ok(changes.collect())
 }

@@ -212,7 +212,6 @@ pub(in crate::changes) fn derive_net(
     })
 }
 
-/// Returns the pieces of the change data files.
 fn change_file_pieces(commit: &Commit) -> Vec<Piece> {
     let files = commit.change_files.iter();
     files

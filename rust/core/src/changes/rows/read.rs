@@ -172,7 +172,7 @@ fn add_change_columns(
             columns.extend(stamps(std::iter::repeat_n(stamp, rows)));
         }
         Labels::InFile(stamp) => {
-            columns.push(types_in_file(extra)?);
+            columns.push(Arc::new(types_in_file(extra)?.clone()));
             columns.extend(stamps(std::iter::repeat_n(stamp, rows)));
         }
         Labels::Each(labels) => {
@@ -229,13 +229,11 @@ fn stamps<'a>(stamps: impl Iterator<Item = &'a Stamp> + Clone) -> [ArrayRef; 2] 
 }
 
 /// Returns the change types that a change data file has for each row, as strings.
-fn types_in_file(column: Option<&ArrayRef>) -> Result<ArrayRef> {
-    match column.and_then(|column| column.as_string_opt::<i32>()) {
-        Some(strings) if strings.null_count() == 0 => Ok(Arc::new(strings.clone())),
-        _ => Err(no_change_type(
-            "it has no column _change_type, or a null in it",
-        )),
-    }
+fn types_in_file(column: Option<&ArrayRef>) -> Result<&StringArray> {
+    column
+        .and_then(|column| column.as_string_opt::<i32>())
+        .filter(|strings| strings.null_count() == 0)
+        .ok_or_else(|| no_change_type("it has no column _change_type, or a null in it"))
 }
 
 fn no_change_type(reason: &str) -> Error {
@@ -247,12 +245,9 @@ fn no_change_type(reason: &str) -> Error {
 
 /// Returns the change type of each row.
 pub(in crate::changes) fn change_types(column: Option<&ArrayRef>) -> Result<Vec<ChangeType>> {
-    let strings = types_in_file(column)?;
-    let strings = strings.as_string_opt::<i32>();
-    let types = strings.into_iter().flat_map(|strings| strings.iter());
+    let types = types_in_file(column)?.iter().flatten();
     types
         .map(|text| {
-            let text = text.unwrap_or_default();
             variant_named(text)
                 .ok_or_else(|| no_change_type(&format!("{text:?} is not a change type")))
         })
@@ -292,11 +287,6 @@ fn end(label: &RowLabel) -> u64 {
     label.row.saturating_add(u64::from(label.rows))
 }
 
-fn positions(column: Option<&ArrayRef>) -> Result<&Int64Array> {
-    let column = column.and_then(|column| column.as_primitive_opt::<Int64Type>());
-    column.ok_or_else(|| invalid_column("positions"))
-}
-
 fn invalid_column(name: &str) -> Error {
     let message = format!("the {name} of changed rows are missing or invalid");
     Error::corrupt("log.columns", message)
@@ -304,7 +294,8 @@ fn invalid_column(name: &str) -> Error {
 
 /// Returns the labels of the rows at these positions, each with its number of rows.
 fn labels_of(labels: &[RowLabel], column: Option<&ArrayRef>) -> Result<Vec<(RowLabel, usize)>> {
-    let positions = positions(column)?;
+    let positions = column.and_then(|column| column.as_primitive_opt::<Int64Type>());
+    let positions = positions.ok_or_else(|| invalid_column("positions"))?;
     let first = positions.values().first().copied().unwrap_or_default();
     let first = u64::try_from(first).unwrap_or_default();
     let start = labels.partition_point(|label| end(label) <= first);

@@ -20,7 +20,7 @@ use crate::scan::ScanFile;
 use crate::scan::data_file::{Extras, ReadPlan, TableLayout};
 use crate::snapshot::Snapshot;
 use crate::spec::collation::unsupported_comparison;
-use crate::spec::properties::ColumnMappingMode;
+use crate::spec::properties::{ColumnMappingMode, TableProperties};
 use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType, same_name};
 
 /// The change columns, after those of the table.
@@ -89,21 +89,17 @@ impl ChangesDefinition {
     ) -> Self {
         let properties = end.properties();
         // older files still have row ids if row tracking was dropped
-        let before = start.map(Snapshot::properties);
-        let or_before = |after: &Option<String>, before: Option<&Option<String>>| {
-            after.clone().or_else(|| before.cloned().flatten())
+        let or_before = |column: fn(&TableProperties) -> Option<&String>| {
+            let before = || start.and_then(|start| column(start.properties()));
+            column(properties).or_else(before).cloned()
         };
         Self {
             schema: end.metadata().schema_string.clone(),
             column_mapping: properties.column_mapping_mode,
-            row_id_column: or_before(
-                &properties.materialized_row_id_column,
-                before.map(|before| &before.materialized_row_id_column),
-            ),
-            row_commit_version_column: or_before(
-                &properties.materialized_row_commit_version_column,
-                before.map(|before| &before.materialized_row_commit_version_column),
-            ),
+            row_id_column: or_before(|table| table.materialized_row_id_column.as_ref()),
+            row_commit_version_column: or_before(|table| {
+                table.materialized_row_commit_version_column.as_ref()
+            }),
             columns,
             filter: filter.map(ToString::to_string),
             without_change_columns: false,
@@ -188,7 +184,6 @@ impl ResolvedDefinition {
         })
     }
 
-    /// Returns the schema of the returned rows.
     pub(in crate::changes) fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
@@ -203,7 +198,6 @@ impl ResolvedDefinition {
         self.num_columns
     }
 
-    /// Returns `true` if the change columns are omitted.
     pub(super) fn is_without_change_columns(&self) -> bool {
         self.without_change_columns
     }
@@ -288,25 +282,19 @@ impl ResolvedDefinition {
     }
 
     fn new_plan(&self, layout: TableLayout, purpose: Purpose) -> Result<ReadPlan> {
-        let columns = match purpose {
-            Purpose::Rows { .. } => Some(self.columns.as_slice()),
-            Purpose::Positions | Purpose::RowIds => Some(&[][..]),
-            Purpose::TrackedValues | Purpose::Values { .. } => None,
+        let (requested, none) = (self.columns.as_slice(), [].as_slice());
+        let (columns, row_index, row_id, change_type) = match purpose {
+            Purpose::Rows { numbered, typed } => (Some(requested), numbered, false, typed),
+            Purpose::Positions => (Some(none), true, false, false),
+            Purpose::RowIds => (Some(none), true, true, false),
+            Purpose::TrackedValues => (None, true, true, false),
+            Purpose::Values { typed } => (None, true, false, typed),
         };
         let extras = Extras {
             file_path: false,
-            row_index: !matches!(
-                purpose,
-                Purpose::Rows {
-                    numbered: false,
-                    ..
-                }
-            ),
-            row_id: matches!(purpose, Purpose::RowIds | Purpose::TrackedValues),
-            change_type: matches!(
-                purpose,
-                Purpose::Rows { typed: true, .. } | Purpose::Values { typed: true }
-            ),
+            row_index,
+            row_id,
+            change_type,
         };
         let plan = ReadPlan::new(layout, columns, extras)?;
         match (&self.scan_filter, purpose) {

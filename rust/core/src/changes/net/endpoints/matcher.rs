@@ -69,7 +69,6 @@ impl RowMatcher<'_> {
         Some(())
     }
 
-    /// Labels rows with their changes.
     fn label(&mut self, run: Run, change: ChangeType, stamp: Stamp) {
         self.labels
             .push_run(run.piece, run.row, run.rows, change, stamp);
@@ -105,7 +104,7 @@ impl RowMatcher<'_> {
             return Some(None);
         }
         let added = self.pieces.get(run.piece as usize)?.version()?;
-        let stamp = self.files.stamp(run.version)?;
+        let stamp = self.files.stamp(version)?;
         (stamp.version <= added).then_some(Some(stamp))
     }
 
@@ -139,7 +138,7 @@ impl RowMatcher<'_> {
     }
 
     fn label_deleted(&mut self, run: Run, version: u64) -> Option<()> {
-        let stamp = self.files.stamp(i64::try_from(version).ok()?)?;
+        let stamp = self.files.stamp(version)?;
         if run.rows > 0 {
             self.label(run, ChangeType::Delete, stamp);
         }

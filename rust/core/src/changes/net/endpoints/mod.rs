@@ -165,8 +165,7 @@ impl EndpointFiles {
     }
 
     /// Returns the commit of a row commit version, if it is one of those that changed rows.
-    fn stamp(&self, version: i64) -> Option<Stamp> {
-        let version = u64::try_from(version).ok()?;
+    fn stamp(&self, version: u64) -> Option<Stamp> {
         let at = self
             .stamps
             .binary_search_by_key(&version, |stamp| stamp.version)

@@ -5,7 +5,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::{Array, ArrayRef, RecordBatch, UInt32Array};
-use arrow_schema::{ArrowError, Field, Schema};
+use arrow_schema::{Field, Schema};
 use rayon::iter::{IntoParallelIterator, IntoParallelRefIterator, ParallelIterator};
 
 use super::differ::{BatchRow, differ};
@@ -37,7 +37,7 @@ struct RequestedRun {
 
 #[derive(Clone, Copy)]
 enum RequestKind {
-    /// Rows of pairs: the index of the first one among all.
+    /// Rows of pairs: the index of the first pair.
     Pairs(usize),
     /// Rows that are returned in any case.
     ReportedRows(ChangeCode),
@@ -57,9 +57,9 @@ impl PieceRequest {
         self.rows.iter().map(|run| u64::from(run.rows)).sum()
     }
 
-    /// Returns the piece restricted to these rows. `all`: the number of rows of the piece, if it is known.
-    fn narrowed(&self, piece: &Piece, all: Option<u64>) -> Result<Piece> {
-        if all == Some(self.count()) {
+    /// Returns the piece, of `piece_rows` rows if known, restricted to these rows.
+    fn narrowed(&self, piece: &Piece, piece_rows: Option<u64>) -> Result<Piece> {
+        if piece_rows == Some(self.count()) {
             return Ok(piece.clone());
         }
         let rows = self.rows.iter();
@@ -389,7 +389,6 @@ impl ReadPairs {
 impl CachedRows {
     /// Returns the rows with codes instead of positions.
     fn coded(self, resolved: &ResolvedDefinition) -> Result<RecordBatch> {
-        let columns_mismatch = |cause: ArrowError| invalid_columns().because(cause);
         let mut fields = self.rows.schema().fields().to_vec();
         let mut columns = self.rows.columns().to_vec();
         let codes: ArrayRef = Arc::new(UInt32Array::from(self.codes));
@@ -402,7 +401,7 @@ impl CachedRows {
         )));
         columns.push(codes);
         let rows = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
-            .map_err(columns_mismatch)?;
+            .map_err(|cause| invalid_columns().because(cause))?;
         resolved.project(&rows)
     }
 }
