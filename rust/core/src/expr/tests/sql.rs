@@ -75,6 +75,7 @@ fn prints_the_canonical_form() {
         ("a = 9223372036854775808", "a = 9223372036854775808"),
         ("a = CAST('12' AS INT)", "a = 12"),
         ("a = CAST(1.256 AS DECIMAL(5, 2))", "a = 1.26"),
+        ("a = CAST(1.256 AS DEC(5, 2))", "a = 1.26"),
         ("a = CAST('2020-02-30 ' AS STRING)", "a = '2020-02-30 '"),
         (
             "a = CAST('-Infinity' AS DOUBLE)",

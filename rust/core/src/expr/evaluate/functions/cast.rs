@@ -98,7 +98,6 @@ pub(crate) fn cast_value(values: &ArrayRef, target: &DataType) -> Result<ArrayRe
     }
 }
 
-/// Formats values as strings.
 fn format_each<T: ArrowPrimitiveType>(
     values: &PrimitiveArray<T>,
     format: impl Fn(T::Native) -> String,
@@ -107,48 +106,32 @@ fn format_each<T: ArrowPrimitiveType>(
     Arc::new(strings.collect::<StringArray>())
 }
 
-/// Parses strings.
 fn parse_strings(strings: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
-    Ok(match target {
+    match target {
         DataType::Timestamp(_, zone) => {
             let timestamp = |text: &str| casts::timestamp(text, zone.is_some());
-            let micros: TimestampMicrosecondArray = parse_each(strings, target, timestamp)?;
-            to_micros(&(Arc::new(micros) as ArrayRef), target)?
+            let micros = parse_each::<_, TimestampMicrosecondArray>(strings, target, timestamp)?;
+            to_micros(&micros, target)
         }
-        DataType::Date32 => Arc::new(parse_each::<_, Date32Array>(strings, target, casts::date)?),
-        DataType::Boolean => Arc::new(parse_each::<_, BooleanArray>(
-            strings,
-            target,
-            casts::boolean,
-        )?),
-        DataType::Int64 => Arc::new(parse_each::<_, Int64Array>(
-            strings,
-            target,
-            casts::integer,
-        )?),
-        DataType::Int8 => Arc::new(parse_each::<_, Int8Array>(strings, target, small_integer)?),
-        DataType::Int16 => Arc::new(parse_each::<_, Int16Array>(strings, target, small_integer)?),
-        DataType::Int32 => Arc::new(parse_each::<_, Int32Array>(strings, target, small_integer)?),
-        DataType::Float32 => Arc::new(parse_each::<_, Float32Array>(
-            strings,
-            target,
-            casts::float,
-        )?),
-        DataType::Float64 => Arc::new(parse_each::<_, Float64Array>(
-            strings,
-            target,
-            casts::float,
-        )?),
+        DataType::Date32 => parse_each::<_, Date32Array>(strings, target, casts::date),
+        DataType::Boolean => parse_each::<_, BooleanArray>(strings, target, casts::boolean),
+        DataType::Int64 => parse_each::<_, Int64Array>(strings, target, casts::integer),
+        DataType::Int8 => parse_each::<_, Int8Array>(strings, target, small_integer),
+        DataType::Int16 => parse_each::<_, Int16Array>(strings, target, small_integer),
+        DataType::Int32 => parse_each::<_, Int32Array>(strings, target, small_integer),
+        DataType::Float32 => parse_each::<_, Float32Array>(strings, target, casts::float),
+        DataType::Float64 => parse_each::<_, Float64Array>(strings, target, casts::float),
         DataType::Decimal128(precision, scale) => {
             let digits = u8::try_from(*scale).map_err(|_| unsupported(&target.to_string()))?;
             let unscaled =
                 |text: &str| casts::decimal(text, *precision, digits).map(Decimal::unscaled);
-            let decimals: Decimal128Array = parse_each(strings, target, unscaled)?;
+            let decimals = parse_each::<_, Decimal128Array>(strings, target, unscaled)?;
+            let decimals = decimals.as_primitive::<Decimal128Type>().clone();
             let decimals = decimals.with_precision_and_scale(*precision, *scale);
-            Arc::new(decimals.map_err(failed)?)
+            Ok(Arc::new(decimals.map_err(failed)?))
         }
-        _ => arrow_cast(strings, target)?,
-    })
+        _ => arrow_cast(strings, target),
+    }
 }
 
 /// Rounds the numbers as their texts, not as their binary values: the double 1.005, which is slightly less,
@@ -170,18 +153,16 @@ fn floats_to_decimals(values: &ArrayRef, precision: u8, scale: i8) -> Result<Arr
     Ok(Arc::new(decimals.map_err(failed)?))
 }
 
-fn parse_each<T, A: FromIterator<Option<T>>>(
+fn parse_each<T, A: Array + FromIterator<Option<T>> + 'static>(
     values: &ArrayRef,
     target: &DataType,
     parse: impl Fn(&str) -> Option<T>,
-) -> Result<A> {
+) -> Result<ArrayRef> {
     let strings = values.as_string_opt::<i32>();
     let strings = strings.ok_or_else(|| type_error("expected strings"))?;
     let value = |text: &str| parse(text).ok_or_else(|| malformed(text, target));
-    strings
-        .iter()
-        .map(|text| text.map(value).transpose())
-        .collect()
+    let values = strings.iter().map(|text| text.map(value).transpose());
+    Ok(Arc::new(values.collect::<Result<A>>()?))
 }
 
 fn small_integer<T: TryFrom<i64>>(text: &str) -> Option<T> {
@@ -344,13 +325,11 @@ pub(in crate::expr) fn named_type(name: &str) -> Option<DataType> {
         "TIMESTAMP_NTZ" => DataType::Timestamp(MICROS, None),
         "DECIMAL" | "NUMERIC" | "DEC" => DataType::Decimal128(10, 0),
         other => {
-            let inside = other
-                .strip_prefix("DECIMAL(")
-                .or_else(|| other.strip_prefix("NUMERIC("))?
-                .strip_suffix(')')?;
-            let (precision, scale) = inside.split_once(',').unwrap_or((inside, "0"));
+            let (name, parameters) = other.strip_suffix(')')?.split_once('(')?;
+            let (precision, scale) = parameters.split_once(',').unwrap_or((parameters, "0"));
             let (precision, scale) = (precision.parse().ok()?, scale.parse::<u8>().ok()?);
-            if !(1..=38).contains(&precision) || scale > precision {
+            let is_decimal = matches!(name, "DECIMAL" | "NUMERIC" | "DEC");
+            if !is_decimal || !(1..=38).contains(&precision) || scale > precision {
                 return None;
             }
             DataType::Decimal128(precision, i8::try_from(scale).ok()?)
