@@ -30,7 +30,6 @@ pub(in crate::expr) struct Values<T> {
     indexes: Option<HashTable<usize>>,
 }
 
-/// A value that can be hashed.
 pub(in crate::expr) trait Hashed: Ord {
     fn hashed(&self) -> u64;
 }
@@ -136,28 +135,23 @@ impl InList {
         values: &ArrayRef,
         or_null: bool,
     ) -> Result<BooleanArray> {
-        let rows = values.len();
-        let is_member = match self {
+        let members = match self {
             Self::Integers(list) => {
-                let values = as_integers(values)?.values();
-                let at = |row| values.get(row).is_some_and(|value| list.contains(value));
-                BooleanBuffer::collect_bool(rows, at)
+                BooleanArray::from_unary(as_integers(values)?, |value| list.contains(&value))
             }
             Self::Decimals(list) => {
-                let values = as_decimals(values)?.values();
-                let at = |row| values.get(row).is_some_and(|value| list.contains(value));
-                BooleanBuffer::collect_bool(rows, at)
+                BooleanArray::from_unary(as_decimals(values)?, |value| list.contains(&value))
             }
             Self::Bytes(list) => {
-                let values = as_bytes(values)?;
-                BooleanBuffer::collect_bool(rows, |row| list.contains(values.value(row)))
+                BooleanArray::from_unary(as_bytes(values)?, |value| list.contains(value))
             }
         };
-        let nulls = match (values.nulls(), or_null) {
-            (nulls, false) => nulls.cloned(),
-            (None, true) => Some(NullBuffer::new(is_member.clone())),
-            (Some(nulls), true) => Some(NullBuffer::new(nulls.inner() & &is_member)),
-        };
+        if !or_null {
+            return Ok(members);
+        }
+        let (is_member, nulls) = members.into_parts();
+        let member_nulls = NullBuffer::new(is_member.clone());
+        let nulls = NullBuffer::union(nulls.as_ref(), Some(&member_nulls));
         Ok(BooleanArray::new(is_member, nulls))
     }
 

@@ -186,11 +186,8 @@ impl<'a> Evaluator<'a> {
                     Node::Column(column) => self.column(column, ColumnKind::In(Form::Bytes))?,
                     other => cast(&self.value(other)?, &DataType::Binary).map_err(failed)?,
                 };
-                let values = as_bytes(&values)?;
-                let matches = BooleanBuffer::collect_bool(self.rows, |row| {
-                    pattern.matches(values.value(row))
-                });
-                Ok(BooleanArray::new(matches, values.nulls().cloned()))
+                let matches = |text: &[u8]| pattern.matches(text);
+                Ok(BooleanArray::from_unary(as_bytes(&values)?, matches))
             }
             Node::IsNull(inner) => {
                 let values = match inner.as_ref() {
