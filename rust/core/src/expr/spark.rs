@@ -48,14 +48,14 @@ pub enum Naming {
 
 /// Prints an expression of a table for Spark.
 ///
-/// `what` describes the expression in errors; `columns` are those of the table.
+/// `description` is the subject of error messages; `columns` are those of the table.
 ///
 /// # Errors
 ///
-/// Unsupported: `spark.expression`, with what the expression may not use.
+/// Unsupported: `spark.expression`, with the construct that is refused.
 pub fn for_spark(
     text: &str,
-    what: &str,
+    description: &str,
     columns: &[String],
     naming: Naming,
 ) -> Result<SparkExpression> {
@@ -70,7 +70,7 @@ pub fn for_spark(
         naming,
     };
     let formula = Formula::parse(text).map_err(|cause| {
-        let message = format!("{what} cannot be parsed: {}", clipped(text));
+        let message = format!("{description} cannot be parsed: {}", clipped(text));
         Error::unsupported("spark.expression", message).because(cause)
     })?;
     match printer.value(formula.root()) {
@@ -78,9 +78,9 @@ pub fn for_spark(
             sql: printer.sql,
             functions: printer.functions,
         }),
-        Err(CannotPrint(why)) => {
+        Err(CannotPrint(reason)) => {
             let message = format!(
-                "{what} {why}, and an expression of a table may have only columns of the table, literals, \
+                "{description} {reason}, and an expression of a table may have only columns of the table, literals, \
                  operators, casts, CASE, and functions of Spark that depend on nothing but their arguments and the \
                  time: {}",
                 clipped(text)
@@ -95,8 +95,8 @@ struct CannotPrint(String);
 
 type PrintResult = std::result::Result<(), CannotPrint>;
 
-fn refused(why: &str) -> PrintResult {
-    Err(CannotPrint(why.to_owned()))
+fn refused(reason: &str) -> PrintResult {
+    Err(CannotPrint(reason.to_owned()))
 }
 
 struct Printer {
@@ -131,11 +131,19 @@ impl Printer {
     }
 
     fn list<'a>(&mut self, values: impl IntoIterator<Item = &'a Expr>) -> PrintResult {
-        for (number, value) in values.into_iter().enumerate() {
+        self.comma_separated(values, Self::value)
+    }
+
+    fn comma_separated<T>(
+        &mut self,
+        items: impl IntoIterator<Item = T>,
+        print: impl Fn(&mut Self, T) -> PrintResult,
+    ) -> PrintResult {
+        for (number, item) in items.into_iter().enumerate() {
             if number > 0 {
                 self.text(", ");
             }
-            self.value(value)?;
+            print(self, item)?;
         }
         Ok(())
     }
@@ -335,20 +343,20 @@ impl Printer {
         }
         self.parenthesized(|it| {
             it.text("INTERVAL ");
-            match interval.value.as_ref() {
-                Expr::Value(value) => it.literal(value)?,
+            let value = match interval.value.as_ref() {
                 Expr::UnaryOp {
                     op: UnaryOperator::Minus,
                     expr,
-                } => match expr.as_ref() {
-                    Expr::Value(value) => {
-                        it.text("-");
-                        it.literal(value)?;
-                    }
-                    _ => return refused("has an interval of a value that is not a literal"),
-                },
-                _ => return refused("has an interval of a value that is not a literal"),
-            }
+                } => {
+                    it.text("-");
+                    expr.as_ref()
+                }
+                value => value,
+            };
+            let Expr::Value(value) = value else {
+                return refused("has an interval of a value that is not a literal");
+            };
+            it.literal(value)?;
             if let Some(first) = &interval.leading_field {
                 it.text(" ");
                 it.text(&datetime_field(first)?);

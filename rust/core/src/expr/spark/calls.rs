@@ -111,16 +111,10 @@ impl Printer {
             return Ok(());
         }
         self.call(&name, |it| {
-            for (number, argument) in arguments.into_iter().enumerate() {
-                if number > 0 {
-                    it.text(", ");
-                }
-                match argument {
-                    Expr::Lambda(lambda) => it.lambda(lambda)?,
-                    argument => it.value(argument)?,
-                }
-            }
-            Ok(())
+            it.comma_separated(arguments, |it, argument| match argument {
+                Expr::Lambda(lambda) => it.lambda(lambda),
+                argument => it.value(argument),
+            })
         })
     }
 
@@ -156,13 +150,10 @@ impl Printer {
             ("", "")
         };
         self.text(open);
-        for (number, parameter) in parameters.iter().enumerate() {
-            if number > 0 {
-                self.text(", ");
-            }
-            self.name(&parameter.name.value)?;
-            self.variables.push(parameter.name.value.clone());
-        }
+        self.comma_separated(parameters, |it, parameter| {
+            it.variables.push(parameter.name.value.clone());
+            it.name(&parameter.name.value)
+        })?;
         self.text(close);
         self.text(" -> ");
         self.value(&lambda.body)?;
