@@ -33,23 +33,19 @@ type SideOf<'a> = &'a dyn Fn(&str) -> Option<(Side, bool)>;
 pub(crate) fn equalities(on: &Formula, side_of: SideOf<'_>) -> (Vec<Equality>, Option<Formula>) {
     let mut parts = Vec::new();
     split(on.root(), &mut parts);
-    let (mut pairs, mut rest): (Vec<Equality>, Option<Expr>) = (Vec::new(), None);
+    let (mut equalities, mut others) = (Vec::new(), Vec::new());
     for part in parts {
         match equality(part, side_of) {
-            Some(pair) => pairs.push(pair),
-            None => {
-                rest = Some(match rest {
-                    None => Expr::Nested(Box::new(part.clone())),
-                    Some(before) => Expr::BinaryOp {
-                        left: Box::new(before),
-                        op: BinaryOperator::And,
-                        right: Box::new(Expr::Nested(Box::new(part.clone()))),
-                    },
-                });
-            }
+            Some(equality) => equalities.push(equality),
+            None => others.push(Expr::Nested(Box::new(part.clone()))),
         }
     }
-    (pairs, rest.as_ref().map(Formula::part))
+    let rest = others.into_iter().reduce(|left, right| Expr::BinaryOp {
+        left: Box::new(left),
+        op: BinaryOperator::And,
+        right: Box::new(right),
+    });
+    (equalities, rest.as_ref().map(Formula::part))
 }
 
 fn split<'a>(expr: &'a Expr, parts: &mut Vec<&'a Expr>) {

@@ -24,7 +24,6 @@ impl<'a> Columns<'a> {
         }
     }
 
-    /// Returns the column with this path.
     pub(super) fn find(&mut self, path: &Path) -> Result<Arc<BoundColumn>> {
         if let Some(column) = self.bound.get(path) {
             return Ok(column.clone());
@@ -117,16 +116,9 @@ fn closest(unknown: &str, schema: &StructType) -> Vec<String> {
         level = next;
     }
     names.truncate(MAX_CANDIDATES);
-    let mut ranked: Vec<(usize, String)> = names
-        .into_iter()
-        .map(|name| (distance(&unknown, &name.to_lowercase()), name))
-        .collect();
-    ranked.sort_by_key(|(distance, _)| *distance);
-    ranked
-        .into_iter()
-        .take(MAX_SUGGESTIONS)
-        .map(|(_, name)| name)
-        .collect()
+    names.sort_by_cached_key(|name| distance(&unknown, &name.to_lowercase()));
+    names.truncate(MAX_SUGGESTIONS);
+    names
 }
 
 /// Returns the Levenshtein distance of two texts; long texts are truncated.

@@ -13,6 +13,7 @@ use arrow_schema::DataType;
 use recursive::recursive;
 use sqlparser::ast::{
     BinaryOperator, CastKind, CeilFloorKind, DateTimeField, Expr, Ident, UnaryOperator, Value,
+    ValueWithSpan,
 };
 
 use super::intervals::{interval_literal, interval_of};
@@ -46,7 +47,6 @@ impl<'a> ExpressionBinder<'a> {
         Self { scope, now }
     }
 
-    /// Binds an expression.
     #[recursive]
     pub(super) fn value(&mut self, expr: &Expr) -> Result<Typed> {
         match expr {
@@ -272,9 +272,9 @@ impl<'a> ExpressionBinder<'a> {
         }
         let pattern = text_of(pattern)
             .ok_or_else(|| unsupported("RLIKE with a pattern that is not a string in quotes"))?;
-        let regex = java_regex(&pattern).map_err(|why| {
+        let regex = java_regex(&pattern).map_err(|reason| {
             let pattern = clipped(&pattern);
-            unsupported(&format!("the regular expression {pattern}: {why}"))
+            unsupported(&format!("the regular expression {pattern}: {reason}"))
         })?;
         let function = Function::from_closure(move |strings| {
             let strings = strings.as_string::<i32>().iter();
@@ -406,10 +406,10 @@ fn like_pattern(
 /// Returns the value of a string literal.
 fn text_of(expr: &Expr) -> Option<String> {
     match expr {
-        Expr::Value(value) => match &value.value {
-            Value::SingleQuotedString(text) => Some(string_literals::value(text)),
-            _ => None,
-        },
+        Expr::Value(ValueWithSpan {
+            value: Value::SingleQuotedString(text),
+            ..
+        }) => Some(string_literals::value(text)),
         _ => None,
     }
 }

@@ -162,7 +162,7 @@ impl Binder<'_> {
                     _ => {}
                 }
                 let pattern = LikePattern::new(pattern, *escape)
-                    .map_err(|what| Error::invalid("filter.literal", what))?;
+                    .map_err(|reason| Error::invalid("filter.literal", reason))?;
                 Typed::like(Typed::column(column), pattern)?.node
             }
         })
@@ -209,9 +209,9 @@ impl Binder<'_> {
     }
 }
 
-fn filter_type_error(column: &BoundColumn, what: &str) -> Error {
+fn filter_type_error(column: &BoundColumn, reason: &str) -> Error {
     let message = format!(
-        "the column {} has the type {}: {what}",
+        "the column {} has the type {}: {reason}",
         column.path.join("."),
         column.family
     );

@@ -74,7 +74,6 @@ impl Typed {
         Self { node, data_type }
     }
 
-    /// Casts the values to another type.
     pub(super) fn cast(self, data_type: &DataType) -> Result<Self> {
         if self.data_type == *data_type {
             return Ok(self);
@@ -88,7 +87,6 @@ impl Typed {
         Ok(Self::new(node, data_type.clone()))
     }
 
-    /// Returns the expression as a condition.
     pub(super) fn condition(self) -> Result<Node> {
         match self.data_type {
             DataType::Boolean => Ok(self.node),

@@ -366,7 +366,6 @@ fn if_not_null(column: &Arc<BoundColumn>, result: bool) -> Node {
     }
 }
 
-/// Builds a comparison of a column with a literal.
 fn comparison(column: &Arc<BoundColumn>, op: Op, literal: &Literal) -> Result<Node> {
     column.check_collation()?;
     let position = position(column, literal)?;
@@ -406,7 +405,6 @@ fn ordered(column: &Arc<BoundColumn>, order: Order, position: LiteralPosition) -
     }
 }
 
-/// Builds a comparison of two columns.
 fn compare_columns(left: &Arc<BoundColumn>, op: Op, right: &Arc<BoundColumn>) -> Result<Node> {
     left.check_collation()?;
     right.check_collation()?;

@@ -26,7 +26,7 @@ impl Predicate {
         };
         let mut kept = Vec::with_capacity(parts.len());
         for part in parts {
-            if is_same(part, &mut columns)? {
+            if is_same_condition(part, &mut columns)? {
                 kept.push(part.clone());
             }
         }
@@ -37,29 +37,31 @@ impl Predicate {
 }
 
 /// Returns `true` if a condition has the same value without ANSI mode.
-fn is_same(expr: &Expr, columns: &mut Columns) -> Result<bool> {
+fn is_same_condition(expr: &Expr, columns: &mut Columns) -> Result<bool> {
     Ok(match expr {
         Expr::Value(_) => true,
         Expr::And(parts) | Expr::Or(parts) => {
             for part in parts {
-                if !is_same(part, columns)? {
+                if !is_same_condition(part, columns)? {
                     return Ok(false);
                 }
             }
             true
         }
-        Expr::Not(inner) | Expr::IsNull(inner) | Expr::Is(inner, _) => is_same(inner, columns)?,
+        Expr::Not(inner) | Expr::IsNull(inner) | Expr::Is(inner, _) => {
+            is_same_condition(inner, columns)?
+        }
         Expr::Compare(Operand::Column(path), _, Operand::Literal(literal))
         | Expr::Compare(Operand::Literal(literal), _, Operand::Column(path)) => {
             let column = columns.find(path)?;
-            compares(&column, literal)
+            is_same_comparison(&column, literal)
         }
         Expr::Compare(Operand::Column(left), _, Operand::Column(right)) => {
             let (left, right) = (columns.find(left)?, columns.find(right)?);
             kind(&left.family) == kind(&right.family)
         }
         Expr::Compare(Operand::Literal(_), _, Operand::Literal(_)) | Expr::Formula(_) => false,
-        Expr::In(path, list) => contains(path, list, columns)?,
+        Expr::In(path, list) => is_same_membership(path, list, columns)?,
         Expr::Like { column, .. } => columns.find(column)?.family == Family::String,
     })
 }
@@ -81,7 +83,7 @@ fn kind(family: &Family) -> Kind {
 }
 
 /// Returns `true` if a comparison of a column with a literal is the same without ANSI mode.
-fn compares(column: &BoundColumn, literal: &Literal) -> bool {
+fn is_same_comparison(column: &BoundColumn, literal: &Literal) -> bool {
     match (&column.family, literal) {
         (_, Literal::Null) => true,
         // without ANSI mode, it is cast to the type of the column
@@ -99,7 +101,7 @@ fn compares(column: &BoundColumn, literal: &Literal) -> bool {
     }
 }
 
-fn contains(path: &Path, list: &[Literal], columns: &mut Columns) -> Result<bool> {
+fn is_same_membership(path: &Path, list: &[Literal], columns: &mut Columns) -> Result<bool> {
     let family = &columns.find(path)?.family;
     // if there is one string, all values are compared as strings
     let strings = list

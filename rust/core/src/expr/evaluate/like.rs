@@ -5,6 +5,9 @@ use memchr::memmem;
 /// The default escape character.
 pub(in crate::expr) const DEFAULT_ESCAPE: char = '\\';
 
+const MISPLACED_ESCAPE: &str = "the escape character of a pattern must precede %, _ or itself: double it to \
+    match the character";
+
 /// Escapes a text to a pattern that matches only this text.
 pub(in crate::expr) fn escaped(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len());
@@ -58,12 +61,7 @@ impl LikePattern {
             let character = if character == escape {
                 match characters.next() {
                     Some(next) if next == '%' || next == '_' || next == escape => next,
-                    Some(_) => {
-                        return Err(
-                            "the escape character of a pattern must precede %, _ or itself: double it to \
-                                    match the character",
-                        );
-                    }
+                    Some(_) => return Err(MISPLACED_ESCAPE),
                     None => return Err("the pattern ends with its escape character: double it"),
                 }
             } else if character == '%' {

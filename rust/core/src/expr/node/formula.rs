@@ -37,7 +37,6 @@ impl fmt::Debug for Formula {
 }
 
 impl Formula {
-    /// Creates a formula from its text and the parsed expression.
     pub(in crate::expr) fn new(text: &str, root: Expr) -> Self {
         Self {
             text: text.to_owned(),
@@ -62,12 +61,10 @@ impl Formula {
         }
     }
 
-    /// Returns the text.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
-    /// Returns the parsed expression.
     pub(in crate::expr) fn root(&self) -> &Expr {
         &self.root
     }

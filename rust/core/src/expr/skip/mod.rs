@@ -237,7 +237,6 @@ impl Units<'_> {
         Ok(results)
     }
 
-    /// Compares bounds with a value.
     fn compare_constant(
         &self,
         range: &Range,

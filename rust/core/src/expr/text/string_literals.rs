@@ -63,8 +63,8 @@ pub(in crate::expr) fn is_number(value: &ValueWithSpan, digits: &str) -> bool {
     to.saturating_sub(from) < length_as_bytes
 }
 
-/// Writes the SQL with its literals in the canonical form; `None` if one is unterminated, after writing what
-/// comes before it. Calls `visit` with the quote and the value of each literal that is not raw.
+/// Writes the SQL with its literals in the canonical form; `None` if one is unterminated, after writing the
+/// text before it. Calls `visit` with the quote and the value of each literal that is not raw.
 fn rewrite(sql: &str, written: &mut String, visit: &mut dyn FnMut(char, &str)) -> Option<()> {
     let mut characters = sql.chars().peekable();
     // the end of a literal that is followed only by spaces and comments: the next literal continues it

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Date32Type, Decimal128Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    TimestampMicrosecondType,
 };
 use arrow_array::{Array, ArrayRef, BinaryArray, Decimal128Array, Int64Array};
 use arrow_cast::cast;
@@ -93,12 +94,9 @@ fn integers(values: &ArrayRef) -> Result<ArrayRef, ArrowError> {
         DataType::Int16 => values.as_primitive::<Int16Type>().unary(i64::from),
         DataType::Int8 => values.as_primitive::<Int8Type>().unary(i64::from),
         DataType::Date32 => values.as_primitive::<Date32Type>().unary(i64::from),
-        DataType::Timestamp(TimeUnit::Microsecond, _) => {
-            use arrow_array::types::TimestampMicrosecondType;
-            values
-                .as_primitive::<TimestampMicrosecondType>()
-                .reinterpret_cast::<Int64Type>()
-        }
+        DataType::Timestamp(TimeUnit::Microsecond, _) => values
+            .as_primitive::<TimestampMicrosecondType>()
+            .reinterpret_cast::<Int64Type>(),
         _ => return cast(values, &DataType::Int64),
     };
     Ok(Arc::new(wide))

@@ -14,7 +14,7 @@ pub(in crate::expr) enum Op {
     LtEq,
     Gt,
     GtEq,
-    /// `<=>`: null equals null, and the answer is never null.
+    /// `<=>`: null equals null, and the result is never null.
     NullSafeEq,
 }
 
@@ -70,13 +70,9 @@ impl Op {
 
     pub(in crate::expr) fn kernel(self) -> Kernel {
         match self {
-            Self::Eq => cmp::eq,
             Self::NotEq => cmp::neq,
-            Self::Lt => cmp::lt,
-            Self::LtEq => cmp::lt_eq,
-            Self::Gt => cmp::gt,
-            Self::GtEq => cmp::gt_eq,
             Self::NullSafeEq => cmp::not_distinct,
+            other => other.order().kernel(),
         }
     }
 }

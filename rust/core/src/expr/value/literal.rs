@@ -217,9 +217,9 @@ impl Literal {
                     None => Self::TimestampNtz(micros),
                 }
             }
-            whole if whole.is_integer() => {
-                let whole = cast(value, &DataType::Int64).ok()?;
-                Self::Integer(whole.as_primitive::<Int64Type>().value(0))
+            integer if integer.is_integer() => {
+                let integer = cast(value, &DataType::Int64).ok()?;
+                Self::Integer(integer.as_primitive::<Int64Type>().value(0))
             }
             _ => return None,
         })

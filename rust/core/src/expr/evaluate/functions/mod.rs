@@ -27,7 +27,9 @@ pub(in crate::expr) use operators::{
     Arithmetic, agreed_type, agreed_type_of, always_fits, compared, if_else, is_true,
 };
 pub(in crate::expr) use patterns::java_regex;
-pub(in crate::expr) use timestamps::{CalendarInterval, add_interval, out_of_range, timestamp};
+pub(in crate::expr) use timestamps::{
+    CalendarInterval, add_interval, out_of_range, timestamp_type,
+};
 
 /// A function of one value that captures other arguments: a pattern, an interval.
 type Closure = dyn Fn(&ArrayRef) -> Result<ArrayRef> + Send + Sync;
@@ -120,7 +122,7 @@ impl Function {
 pub(in crate::expr) fn cast_of(name: &str) -> Option<DataType> {
     Some(match name {
         "date" | "to_date" => DataType::Date32,
-        "to_timestamp" | "timestamp" => timestamp(),
+        "to_timestamp" | "timestamp" => timestamp_type(),
         "string" => DataType::Utf8,
         "int" => DataType::Int32,
         "bigint" => DataType::Int64,
@@ -129,12 +131,12 @@ pub(in crate::expr) fn cast_of(name: &str) -> Option<DataType> {
     })
 }
 
-pub(in crate::expr) fn type_error(what: &str) -> Error {
-    Error::invalid("formula.type", what)
+pub(in crate::expr) fn type_error(message: &str) -> Error {
+    Error::invalid("formula.type", message)
 }
 
-pub(in crate::expr) fn unsupported(what: &str) -> Error {
-    let message = format!("this release cannot evaluate {what}");
+pub(in crate::expr) fn unsupported(construct: &str) -> Error {
+    let message = format!("this release cannot evaluate {construct}");
     Error::invalid("formula.unsupported", message)
 }
 

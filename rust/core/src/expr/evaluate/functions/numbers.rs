@@ -42,11 +42,11 @@ pub(super) fn abs(values: &ArrayRef) -> Result<ArrayRef> {
 
 /// `isnan`: false for null.
 pub(super) fn isnan(values: &ArrayRef) -> Result<ArrayRef> {
-    let kind = values.data_type();
-    if !kind.is_numeric() && !matches!(kind, DataType::Null | DataType::Utf8) {
+    let data_type = values.data_type();
+    if !data_type.is_numeric() && !matches!(data_type, DataType::Null | DataType::Utf8) {
         return Err(type_error(&format!(
             "isnan takes a number, not a {}",
-            sql_name(kind)
+            sql_name(data_type)
         )));
     }
     let numbers = cast_value(values, &DataType::Float64)?;
@@ -84,10 +84,10 @@ pub(super) fn floor_or_ceil(values: &ArrayRef, rounding: fn(f64) -> f64) -> Resu
                 .unary::<_, Int64Type>(|number| rounding(number) as i64);
             Ok(Arc::new(rounded))
         }
-        kind if kind.is_integer() => cast_value(values, &DataType::Int64),
-        kind => Err(unsupported(&format!(
+        integer if integer.is_integer() => cast_value(values, &DataType::Int64),
+        other => Err(unsupported(&format!(
             "rounding values of the type {}",
-            sql_name(kind)
+            sql_name(other)
         ))),
     }
 }

@@ -129,11 +129,11 @@ pub(in crate::expr) fn compared(
     let common = match agreed_type(left.data_type(), right.data_type())? {
         DataType::Null => DataType::Boolean,
         nested if nested.is_nested() => {
-            let what = format!(
+            let message = format!(
                 "values of the type {} cannot be compared",
                 sql_name(&nested)
             );
-            return Err(type_error(&what));
+            return Err(type_error(&message));
         }
         common => common,
     };
@@ -210,8 +210,8 @@ impl Arithmetic {
             (Self::Divide, _) => DataType::Float64,
             // cutting the fraction off the left side does not change the quotient, off the right side it does
             (Self::IntegerDivide, _) if has_fractions(right) => {
-                let what = format!("DIV by values of the type {}", sql_name(right));
-                return Err(unsupported(&what));
+                let construct = format!("DIV by values of the type {}", sql_name(right));
+                return Err(unsupported(&construct));
             }
             (Self::IntegerDivide, _) => DataType::Int64,
             (_, common) => common,

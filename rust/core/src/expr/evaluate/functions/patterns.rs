@@ -59,8 +59,8 @@ struct Writer<'a> {
 
 type WriteResult = Result<(), String>;
 
-fn refused<T>(what: &str) -> Result<T, String> {
-    Err(format!("it has {what}"))
+fn refused<T>(construct: &str) -> Result<T, String> {
+    Err(format!("it has {construct}"))
 }
 
 impl Writer<'_> {

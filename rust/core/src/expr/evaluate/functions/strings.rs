@@ -13,7 +13,6 @@ use super::cast::cast_value;
 use super::{too_large, type_error};
 use crate::error::Result;
 
-/// Builds an array of strings.
 fn array(strings: impl Iterator<Item = Option<String>>) -> Result<ArrayRef> {
     let mut array = StringBuilder::new();
     for text in strings {
@@ -33,7 +32,6 @@ pub(super) fn map(values: &ArrayRef, change: impl Fn(&str) -> String) -> Result<
     array(strings.map(|text| text.map(&change)))
 }
 
-/// Returns the number of characters.
 pub(super) fn length(values: &ArrayRef) -> Result<ArrayRef> {
     let strings = cast_value(values, &DataType::Utf8)?;
     let characters = |text: &str| i32::try_from(text.chars().count()).unwrap_or(i32::MAX);

@@ -17,8 +17,7 @@ use crate::error::{Error, Result};
 use crate::spec::interval::MICROS_PER_DAY;
 use crate::spec::json::clipped;
 
-/// Returns the type of timestamps.
-pub(in crate::expr) fn timestamp() -> DataType {
+pub(in crate::expr) fn timestamp_type() -> DataType {
     DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))
 }
 
@@ -49,12 +48,12 @@ pub(in crate::expr) fn add_interval(
 ) -> Result<ArrayRef> {
     let values = match values.data_type() {
         // a string is cast to a timestamp here
-        DataType::Utf8 | DataType::Null => cast_value(values, &timestamp())?,
+        DataType::Utf8 | DataType::Null => cast_value(values, &timestamp_type())?,
         _ => Arc::clone(values),
     };
     match (values.data_type(), interval) {
         (DataType::Date32, CalendarInterval::Micros(_)) => {
-            add_to_timestamps(&cast_value(&values, &timestamp())?, interval)
+            add_to_timestamps(&cast_value(&values, &timestamp_type())?, interval)
         }
         (DataType::Date32, _) => {
             let days = values.as_primitive::<Date32Type>();
@@ -76,7 +75,6 @@ pub(super) fn date_add(values: &ArrayRef, days: &ArrayRef, sign: i64) -> Result<
     })
 }
 
-/// `add_months`.
 pub(super) fn add_months(values: &ArrayRef, months: &ArrayRef) -> Result<ArrayRef> {
     add_counts(values, months, "months", |day, count| {
         add_to_day(day, CalendarInterval::Months(count.into()))
@@ -138,7 +136,7 @@ pub(super) fn last_day(values: &ArrayRef) -> Result<ArrayRef> {
 
 /// `date_trunc(unit, timestamp)`: null for an unknown unit, as in Spark.
 pub(super) fn date_trunc(unit: &ArrayRef, values: &ArrayRef) -> Result<ArrayRef> {
-    let values = cast_value(values, &timestamp())?;
+    let values = cast_value(values, &timestamp_type())?;
     let units = cast_value(unit, &DataType::Utf8)?;
     let micros = values.as_primitive::<TimestampMicrosecondType>().iter();
     let pairs = micros.zip(units.as_string::<i32>());
@@ -164,7 +162,7 @@ pub(super) fn date_trunc(unit: &ArrayRef, values: &ArrayRef) -> Result<ArrayRef>
         }
     });
     let truncated = truncated.collect::<Result<TimestampMicrosecondArray>>()?;
-    Ok(Arc::new(truncated.with_data_type(timestamp())))
+    Ok(Arc::new(truncated.with_data_type(timestamp_type())))
 }
 
 /// `trunc(date, unit)`: null for an unknown unit, as in Spark.

@@ -75,8 +75,8 @@ impl<'a> ConditionParser<'a> {
 
     fn nested(&mut self, parse: impl FnOnce(&mut Self) -> Parsed<Expr>) -> Parsed<Expr> {
         if self.depth >= MAX_DEPTH {
-            let what = format!("{MAX_DEPTH} levels of parentheses and NOT");
-            return Err(ParseError::TooDeep(what));
+            let limit = format!("{MAX_DEPTH} levels of parentheses and NOT");
+            return Err(ParseError::TooDeep(limit));
         }
         self.depth += 1;
         let parsed = parse(self);
@@ -210,7 +210,7 @@ impl<'a> ConditionParser<'a> {
     fn formula(&mut self, root: sqlparser::ast::Expr, range: Range<usize>) -> Parsed<Expr> {
         const QUERIES: [&str; 2] = ["SELECT", "EXISTS"];
         let start = self.tokens.location_of(range.start);
-        let refused = |what: &str| Err(ParseError::Unsupported(start, what.to_owned()));
+        let refused = |construct: &str| Err(ParseError::Unsupported(start, construct.to_owned()));
         match self.tokens.find_word(range.clone(), &QUERIES) {
             Some("SELECT") => return refused("subqueries"),
             Some(word) => return refused(word),

@@ -31,7 +31,7 @@ macro_rules! known {
 /// Simplifies one expression of `sqlparser`.
 #[derive(Clone, Copy)]
 pub(super) struct Simplifier {
-    /// Its start, for error messages.
+    /// The start of the expression, for error messages.
     start: Location,
     /// The remaining levels of nested conditions: each adds parentheses to the printed predicate, whose depth
     /// is limited. Deeper conditions are evaluated for each row.
@@ -165,11 +165,11 @@ impl Simplifier {
             Some(_) => None,
         };
         let Some(escape) = escape else {
-            let what = "ESCAPE takes one character in quotes";
-            return Err(ParseError::Syntax(self.start, what.to_owned()));
+            let message = "ESCAPE takes one character in quotes";
+            return Err(ParseError::Syntax(self.start, message.to_owned()));
         };
-        if let Err(what) = LikePattern::new(&pattern, escape) {
-            return Err(ParseError::Literal(self.start, what.to_owned()));
+        if let Err(message) = LikePattern::new(&pattern, escape) {
+            return Err(ParseError::Literal(self.start, message.to_owned()));
         }
         Ok(Some(Expr::Like {
             column,
@@ -182,8 +182,8 @@ impl Simplifier {
         let name = known!(function_name(function));
         let arguments = known!(plain_arguments(function));
         let takes = |arguments| {
-            let what = format!("{name} takes {arguments}");
-            Err(ParseError::Syntax(self.start, what))
+            let message = format!("{name} takes {arguments}");
+            Err(ParseError::Syntax(self.start, message))
         };
         match (name.as_str(), arguments.as_slice()) {
             ("isnull", [value]) => self.boxed(value, Expr::IsNull, false),
@@ -237,8 +237,8 @@ impl Simplifier {
         if let Some(first) = plain {
             let is = |word: &&str| word.eq_ignore_ascii_case(&first.value);
             if KEYWORDS.iter().any(is) {
-                let what = format!("expected a column or a value, found \"{first}\"");
-                return Err(ParseError::Syntax(first.span.start, what));
+                let message = format!("expected a column or a value, found \"{first}\"");
+                return Err(ParseError::Syntax(first.span.start, message));
             }
             if ["CASE", "SELECT", "EXISTS"].iter().any(is) {
                 return Err(ParseError::Unsupported(first.span.start, first.to_string()));
@@ -299,12 +299,12 @@ impl Simplifier {
             Value::Number(..) => return self.number(value, "", None),
             Value::HexStringLiteral(digits) => {
                 if string_literals::is_number(value, digits) {
-                    let what = "hexadecimal numbers".to_owned();
-                    return Err(ParseError::Unsupported(value.span.start, what));
+                    let construct = "hexadecimal numbers".to_owned();
+                    return Err(ParseError::Unsupported(value.span.start, construct));
                 }
                 Literal::Binary(string_literals::bytes(digits).ok_or_else(|| {
-                    let what = "bytes are written in hexadecimal digits";
-                    ParseError::Literal(value.span.start, what.to_owned())
+                    let message = "bytes are written in hexadecimal digits";
+                    ParseError::Literal(value.span.start, message.to_owned())
                 })?)
             }
             _ => return Ok(None),
@@ -342,8 +342,8 @@ impl Simplifier {
             },
         };
         let Some(literal) = literal else {
-            let what = "this number is out of range or too precise for its type".to_owned();
-            return Err(ParseError::Literal(value.span.start, what));
+            let message = "this number is out of range or too precise for its type".to_owned();
+            return Err(ParseError::Literal(value.span.start, message));
         };
         match data_type {
             Some(data_type) if exact.is_none() => self.cast(literal, data_type),
@@ -383,8 +383,8 @@ impl Simplifier {
         let values = match cast_value(&values, &target) {
             Ok(values) => values,
             Err(error) if error.code() == "formula.value" => {
-                let what = format!("{literal} is not a value of the type {name}");
-                return Err(ParseError::Literal(self.start, what));
+                let message = format!("{literal} is not a value of the type {name}");
+                return Err(ParseError::Literal(self.start, message));
             }
             Err(_) => return Ok(None),
         };

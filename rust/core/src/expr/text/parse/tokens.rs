@@ -122,45 +122,36 @@ pub(super) enum ParseError {
 impl ParseError {
     /// Returns the error for the text of a filter.
     pub(super) fn into_filter_error(self, text: &str) -> Error {
-        let (code, message) = match self {
+        let (code, start, message) = match self {
             Self::Other(error) => return error,
-            Self::TooDeep(what) => (
-                "filter.too_deep",
-                format!("the filter has more than {what}: nest it less deeply"),
-            ),
-            Self::Syntax(start, what) => (
-                "filter.syntax",
-                format!(
-                    "the filter does not parse: {what}{}",
-                    with_caret(text, start)
-                ),
-            ),
-            Self::Literal(start, what) => (
-                "filter.literal",
-                format!("{what}{}", with_caret(text, start)),
-            ),
-            Self::Unsupported(start, what) => (
-                "filter.unsupported",
-                format!(
-                    "filters do not support {what} here{}",
-                    with_caret(text, start)
-                ),
-            ),
+            Self::TooDeep(limit) => {
+                let message = format!("the filter has more than {limit}: nest it less deeply");
+                return Error::invalid("filter.too_deep", message);
+            }
+            Self::Syntax(start, message) => {
+                let message = format!("the filter does not parse: {message}");
+                ("filter.syntax", start, message)
+            }
+            Self::Literal(start, message) => ("filter.literal", start, message),
+            Self::Unsupported(start, construct) => {
+                let message = format!("filters do not support {construct} here");
+                ("filter.unsupported", start, message)
+            }
         };
-        Error::invalid(code, message)
+        Error::invalid(code, message + &with_caret(text, start))
     }
 
     /// Returns the error for the text of an expression.
     pub(super) fn into_expression_error(self, text: &str) -> Error {
         let message = match self {
             Self::Other(error) => return error,
-            Self::TooDeep(what) => {
-                format!("the expression has more than {what}: nest it less deeply")
+            Self::TooDeep(limit) => {
+                format!("the expression has more than {limit}: nest it less deeply")
             }
-            Self::Syntax(start, what)
-            | Self::Literal(start, what)
-            | Self::Unsupported(start, what) => format!(
-                "this is not an SQL expression: {what}{}",
+            Self::Syntax(start, message)
+            | Self::Literal(start, message)
+            | Self::Unsupported(start, message) => format!(
+                "this is not an SQL expression: {message}{}",
                 with_caret(text, start)
             ),
         };
@@ -194,8 +185,8 @@ impl<'a> Tokens<'a> {
             },
         );
         if let Err(cause) = result {
-            let what = cause.message.trim_end_matches(" at ").to_owned();
-            return Err(ParseError::Syntax(cause.location, what));
+            let message = cause.message.trim_end_matches(" at ").to_owned();
+            return Err(ParseError::Syntax(cause.location, message));
         }
         tokens.retain(|token| !matches!(token.token, Token::Whitespace(_)));
         Ok(Self {
@@ -210,13 +201,11 @@ impl<'a> Tokens<'a> {
         self.get(self.next)
     }
 
-    /// Returns the token at an index.
     pub(super) fn get(&self, index: usize) -> &Token {
         const END: &Token = &Token::EOF;
         self.tokens.get(index).map_or(END, |token| &token.token)
     }
 
-    /// Returns the index of the next token.
     pub(super) fn next_index(&self) -> usize {
         self.next
     }
@@ -226,7 +215,6 @@ impl<'a> Tokens<'a> {
         self.next += 1;
     }
 
-    /// Advances to the token at an index.
     pub(super) fn go_to(&mut self, index: usize) {
         self.next = index;
     }
@@ -238,7 +226,6 @@ impl<'a> Tokens<'a> {
         matches
     }
 
-    /// Returns the location of a token.
     pub(super) fn location_of(&self, index: usize) -> Location {
         match self.tokens.get(index) {
             Some(token) => token.span.start,
@@ -302,8 +289,8 @@ impl<'a> Tokens<'a> {
             .with_tokens_with_locations(tokens.to_vec());
         let root = parser.parse_expr().map_err(|cause| match cause {
             ParserError::RecursionLimitExceeded => too_deep(),
-            ParserError::TokenizerError(what) | ParserError::ParserError(what) => {
-                self.syntax_error(&what, end)
+            ParserError::TokenizerError(message) | ParserError::ParserError(message) => {
+                self.syntax_error(&message, end)
             }
         })?;
         let next = parser.peek_token();
@@ -317,18 +304,18 @@ impl<'a> Tokens<'a> {
     }
 
     /// Returns the error for tokens that `sqlparser` does not parse.
-    fn syntax_error(&self, what: &str, end: usize) -> ParseError {
-        let (what, reported) = match what.rsplit_once(" at Line: ") {
-            Some((what, text)) => (what, parse_location(text)),
-            None => (what, None),
+    fn syntax_error(&self, message: &str, end: usize) -> ParseError {
+        let (message, reported) = match message.rsplit_once(" at Line: ") {
+            Some((message, text)) => (message, parse_location(text)),
+            None => (message, None),
         };
-        let what = match what.strip_prefix("Expected: ") {
+        let message = match message.strip_prefix("Expected: ") {
             Some(expected) => {
                 let (expected, actual) =
                     expected.rsplit_once(", found: ").unwrap_or((expected, ""));
                 let expected = match expected {
                     "an expression" => "a column or a value",
-                    what if what.ends_with("after IS") => {
+                    after_is if after_is.ends_with("after IS") => {
                         "NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM"
                     }
                     other => other,
@@ -339,16 +326,16 @@ impl<'a> Tokens<'a> {
                 };
                 format!("expected {expected}, found {actual}")
             }
-            None => what.chars().take(200).collect(),
+            None => message.chars().take(200).collect(),
         };
-        ParseError::Syntax(reported.unwrap_or_else(|| self.location_of(end)), what)
+        ParseError::Syntax(reported.unwrap_or_else(|| self.location_of(end)), message)
     }
 
     /// Returns the error for an unexpected token.
     pub(super) fn unexpected(&self, expected: &str) -> ParseError {
         let actual = display(self.peek());
-        let what = format!("expected {expected}, found {actual}");
-        ParseError::Syntax(self.location_of(self.next), what)
+        let message = format!("expected {expected}, found {actual}");
+        ParseError::Syntax(self.location_of(self.next), message)
     }
 }
 
