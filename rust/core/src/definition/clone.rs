@@ -23,10 +23,6 @@ const LOG_PROPERTIES: [&str; 3] = [
 
 /// Returns the metadata of the target, whose current metadata, if it exists, is `existing`, with additional
 /// properties.
-///
-/// # Errors
-///
-/// As [`set_properties`].
 pub fn cloned_metadata(
     source: &Metadata,
     existing: Option<&Metadata>,

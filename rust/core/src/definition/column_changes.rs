@@ -36,7 +36,7 @@ pub enum ColumnChange {
 ///
 /// Invalid argument: `alter.column` for a column that does not exist, for a position after such a column, and
 /// for the type, the default or the nullability of an identity column; `alter.column_default` for an invalid
-/// default. As [`widen_column`] for a type. Corrupt: the schema.
+/// default. Corrupt: the schema.
 pub fn change_column(old: &Metadata, path: &[String], change: &ColumnChange) -> Result<Metadata> {
     let allows_identity = matches!(change, ColumnChange::Comment(_) | ColumnChange::Move(_));
     if !allows_identity && is_identity(&column_at(old, path)?.1) {

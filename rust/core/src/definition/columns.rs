@@ -19,10 +19,6 @@ use crate::write::{GENERATED, INVARIANTS};
 pub(super) const STATISTICS: &str = "delta.dataSkippingStatsColumns";
 
 /// Returns the path of a column named by a user: a single name may contain dots to address struct fields.
-///
-/// # Errors
-///
-/// As [`StructType::parse`].
 pub fn path_of(metadata: &Metadata, names: Vec<String>) -> Result<Vec<String>> {
     match names.as_slice() {
         [name] => Ok(named_path(
@@ -67,9 +63,9 @@ pub struct NewColumn {
 ///
 /// # Errors
 ///
-/// Invalid argument: `alter.column` for a column that is not nullable, is generated, has an invariant or exists
-/// already, for a parent that is not a struct, and for a position after a column that does not exist. As
-/// [`with_schema`]. Corrupt: the old schema.
+/// Invalid argument: `alter.column` for a column that is not nullable, is generated, has an invariant or
+/// exists already, for a parent that is not a struct, and for a position after a column that does not exist.
+/// Corrupt: the old schema.
 pub fn add_columns(old: &Metadata, columns: &[NewColumn]) -> Result<Metadata> {
     let before = StructType::parse(&old.schema_string)?;
     let mut schema = before.clone();
@@ -152,8 +148,8 @@ pub fn rename_column(old: &Metadata, path: &[String], new_name: &str) -> Result<
 ///
 /// # Errors
 ///
-/// As [`rename_column`]; `alter.column` for a partition column, for the last field of a struct, and for the
-/// last column that is stored in files.
+/// Invalid argument: `alter.column` for a partition column, for the last field of a struct, and for the last
+/// column that is stored in files.
 pub fn drop_columns(old: &Metadata, paths: &[Vec<String>]) -> Result<Metadata> {
     // all against the old schema first: the order of the columns must not matter
     for path in paths {
@@ -203,7 +199,7 @@ fn drop_column(old: &Metadata, path: &[String]) -> Result<Metadata> {
 ///
 /// # Errors
 ///
-/// Invalid argument: `alter.column` for a column that does not exist. As [`StructType::parse`].
+/// Invalid argument: `alter.column` for a column that does not exist.
 pub fn column_at(metadata: &Metadata, path: &[String]) -> Result<(Vec<String>, StructField)> {
     let (last, parents) = last_of(path)?;
     let schema = StructType::parse(&metadata.schema_string)?;

@@ -16,8 +16,7 @@ const PREFIX: &str = "delta.constraints.";
 ///
 /// # Errors
 ///
-/// Invalid argument: `alter.constraint` for a name that is empty or taken. As [`Predicate::parse_sql`] and
-/// [`Predicate::bind`] for the expression.
+/// Invalid argument: `alter.constraint` for a name that is empty or taken.
 pub fn add_constraint(
     old: &Metadata,
     name: &str,

@@ -13,10 +13,6 @@ use crate::spec::Metadata;
 use crate::spec::schema::StructType;
 
 /// Returns the old metadata without physical names and column ids: the files use the logical names.
-///
-/// # Errors
-///
-/// As [`StructType::parse`].
 pub fn without_column_mapping(old: &Metadata) -> Result<Metadata> {
     let mut new = without(old, "delta.columnMapping.")?;
     let dropped = BTreeSet::from([MODE, MAX_ID]);
@@ -27,20 +23,12 @@ pub fn without_column_mapping(old: &Metadata) -> Result<Metadata> {
 
 /// Returns the configuration of the clustering domain of a table without column mapping: it names the columns
 /// as `schema` spells them, where the old configuration has their physical names.
-///
-/// # Errors
-///
-/// As [`clustering_columns`].
 pub fn clustering_by_logical_names(schema: &StructType, old: &str) -> Result<String> {
     let columns = clustering_columns(schema, old)?;
     Ok(json!({"clusteringColumns": columns}).to_string())
 }
 
 /// Returns the old metadata without the recorded type changes of its fields.
-///
-/// # Errors
-///
-/// As [`StructType::parse`].
 pub fn without_type_changes(old: &Metadata) -> Result<Metadata> {
     without(old, "delta.typeChanges")
 }

@@ -48,7 +48,7 @@ const ROW_TRACKING_COLUMNS: [(&str, &str); 2] = [
 ///
 /// # Errors
 ///
-/// As [`checked_properties`]; Invalid argument: `alter.constraint`.
+/// Invalid argument: `alter.constraint`.
 pub fn new_metadata(
     schema: &StructType,
     partition_columns: Vec<String>,
@@ -64,7 +64,7 @@ pub fn new_metadata(
 ///
 /// # Errors
 ///
-/// As [`checked_properties`]; Invalid argument: `alter.constraint`.
+/// Invalid argument: `alter.constraint`.
 pub fn adopted_metadata(
     schema: &StructType,
     partition_columns: Vec<String>,
@@ -107,7 +107,7 @@ fn as_spelled(schema: &StructType, names: Vec<String>) -> Vec<String> {
 ///
 /// # Errors
 ///
-/// As [`Protocol::for_new_table`]; Unsupported: `protocol.writer_features`.
+/// Unsupported: `protocol.writer_features`.
 pub fn first_actions(metadata: Metadata) -> Result<(Metadata, Protocol)> {
     let protocol = Protocol::for_new_table(&metadata)?;
     protocol.check_writable()?;
@@ -125,8 +125,8 @@ pub(super) fn without_consumed(mut metadata: Metadata) -> Metadata {
 ///
 /// # Errors
 ///
-/// As [`checked_properties`]; Invalid argument: `alter.constraint`, `alter.column_mapping` for a change of
-/// mode that would require rewriting files.
+/// Invalid argument: `alter.constraint`, `alter.column_mapping` for a change of mode that would require
+/// rewriting files.
 pub fn set_properties(old: &Metadata, properties: &BTreeMap<String, String>) -> Result<Metadata> {
     refuse_constraints(properties)?;
     let mut new = old.clone();

@@ -23,10 +23,6 @@ use crate::spec::schema::{DataType, StructField, StructType, same_name};
 const KEPT_PROPERTIES: [&str; 2] = ["delta.enableDeletionVectors", "delta.enableRowTracking"];
 
 /// Returns the metadata of a table that replaces one with the metadata `old`.
-///
-/// # Errors
-///
-/// As [`new_metadata`](super::new_metadata), and as [`StructType::parse`] for the old schema.
 pub fn replacement_metadata(
     old: &Metadata,
     schema: &StructType,
@@ -56,10 +52,6 @@ pub fn replacement_metadata(
 }
 
 /// Returns the metadata of a table whose rows, columns and partitioning are replaced; all else is kept.
-///
-/// # Errors
-///
-/// As [`check_statistics_columns`], and as [`StructType::parse`] for the old schema.
 pub fn overwritten_metadata(
     old: &Metadata,
     schema: &StructType,

@@ -27,9 +27,8 @@ struct Difference {
 /// # Errors
 ///
 /// Invalid argument: `alter.column` for a table with an identity column, for a column that becomes NOT NULL
-/// or is added as such, for another length of strings, and if fields are both added and dropped in one struct,
-/// which may mean that they are renamed; `schema.duplicate_column`; as [`drop_columns`] and [`change_column`].
-/// As [`with_schema`]. Corrupt: the old schema.
+/// or is added as such, for another length of strings, and if fields are both added and dropped in one
+/// struct, which may mean that they are renamed; `schema.duplicate_column`; Corrupt: the old schema.
 pub fn replace_columns(
     old: &Metadata,
     columns: &StructType,

@@ -57,8 +57,7 @@ impl LogCleanup {
 ///
 /// # Errors
 ///
-/// Unsupported: `protocol.writer_features`, `catalog.maintenance`. Storage errors and the errors of reading
-/// the log.
+/// Unsupported: `protocol.writer_features`, `catalog.maintenance`.
 pub fn cleanup_log(
     source: &Source,
     snapshot: &Snapshot,
@@ -79,10 +78,6 @@ pub fn cleanup_log(
 
 /// Deletes log files older than the retention period for dropped features; the cutoff is rounded down to a
 /// minute.
-///
-/// # Errors
-///
-/// As [`cleanup_log`].
 pub fn truncate_log(source: &Source, snapshot: &Snapshot, now: i64) -> Result<LogCleanup> {
     snapshot.protocol().check_writable()?;
     source.check_allowed(Permission::CleanupLog)?;
@@ -94,10 +89,6 @@ pub fn truncate_log(source: &Source, snapshot: &Snapshot, now: i64) -> Result<Lo
 
 /// Deletes expired log files once a checkpoint has been written, if log cleanup is enabled. Unless a file has
 /// expired, the log is only listed, and no checkpoint is read.
-///
-/// # Errors
-///
-/// As [`cleanup_log`].
 pub fn cleanup_expired(source: &Source, snapshot: &Snapshot) -> Result<()> {
     if !snapshot.properties().expired_log_cleanup || !source.allows(Permission::CleanupLog)? {
         return Ok(());

@@ -46,7 +46,7 @@ pub struct WrittenCompaction {
 /// # Errors
 ///
 /// Invalid argument: `compaction.range` for fewer than two commits, or without actions. Version not found:
-/// `version.range` if the log does not contain all of them. The errors of reading the commits; storage errors.
+/// `version.range` if the log does not contain all of them.
 pub fn compact_log(
     source: &Source,
     start: Option<u64>,

@@ -47,10 +47,6 @@ pub struct Traces {
 
 impl Traces {
     /// Searches all log files up to a snapshot for a feature that the snapshot no longer uses.
-    ///
-    /// # Errors
-    ///
-    /// Storage errors, and the errors of reading the log.
     pub fn of(source: &Source, feature: &str, snapshot: &Snapshot) -> Result<Self> {
         let mut listing = LogListing::read(&*source.storage, 0)?;
         let newest = snapshot.version();

@@ -54,7 +54,7 @@ impl Cloning {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `table.exists`; as [`Table::snapshot`] for a table to replace; as [`plan`].
+    /// Invalid argument: `table.exists`.
     pub fn new(
         source: &Table,
         snapshot: &Snapshot,
@@ -93,22 +93,12 @@ impl Cloning {
     }
 
     /// Copies the files of [`Cloning::copies`]; returns the number of bytes.
-    ///
-    /// # Errors
-    ///
-    /// As [`copy_files`].
     pub fn copy(&self) -> Result<u64> {
         let copies = self.plan.copies.clone();
         copy_files(self.source.source(), self.target.source(), copies)
     }
 
     /// Commits the clone, once its files are copied; returns the version.
-    ///
-    /// # Errors
-    ///
-    /// As [`cloned_metadata`], [`Table::transaction`],
-    /// [`Transaction::clone_definition`](crate::transaction::Transaction::clone_definition) and
-    /// [`Table::commit`].
     pub fn commit(self, options: TransactionOptions) -> Result<Option<u64>> {
         let source = self.source.source();
         let name = format!("delta.`{}`", source.resolver.root().hadoop_root());
@@ -153,8 +143,7 @@ struct ClonePlan {
 /// # Errors
 ///
 /// Invalid argument: `clone.target` if one table is inside the other; Unsupported: `clone.store` for a
-/// shallow clone on another store; Corrupt: a path in the log that leads out of the table or into its log. As
-/// [`AddFile::with_vector`] for a file with a deletion vector.
+/// shallow clone on another store; Corrupt: a path in the log that leads out of the table or into its log.
 fn plan(
     source: &Source,
     snapshot: &Snapshot,
@@ -226,10 +215,6 @@ fn plan(
 }
 
 /// Copies files in parallel; returns the number of bytes copied.
-///
-/// # Errors
-///
-/// As [`transfer`].
 pub fn copy_files(source: &Source, target: &Source, copies: Vec<FileCopy>) -> Result<u64> {
     let (from, to) = (source.storage.clone(), target.storage.clone());
     let copied = pool::map_concurrently(copies, move |copy| transfer(&*from, &*to, copy))?;

@@ -92,8 +92,7 @@ impl Table {
 /// # Errors
 ///
 /// Version not found: `restore.missing_files` if data files no longer exist, unless missing files are
-/// ignored. As [`Transaction::set_metadata`], and as [`AddFile::with_vector`] for a file with a deletion vector.
-/// The errors of reading the log.
+/// ignored.
 pub fn prepare(
     source: &Source,
     newest: &Snapshot,

@@ -84,10 +84,6 @@ pub(super) struct Changer {
 impl Changer {
     /// Creates a changer of the rows of a snapshot, with the new metadata and protocol of the table. `feed`:
     /// write change data files if the table has a change data feed.
-    ///
-    /// # Errors
-    ///
-    /// As [`DataWriter::new`].
     pub(super) fn new(
         source: &Source,
         snapshot: &Snapshot,
@@ -130,10 +126,6 @@ impl Changer {
     }
 
     /// Returns the live files in which a row may satisfy a filter.
-    ///
-    /// # Errors
-    ///
-    /// The errors of the log.
     pub(super) fn candidates(&self, filter: Option<Arc<FileFilter>>) -> Result<Vec<AddFile>> {
         let mut files = Vec::new();
         let (all, filter) = (FileColumns::all(), filter.as_ref());
@@ -144,10 +136,6 @@ impl Changer {
     }
 
     /// Returns the paths of the live files in which a row may satisfy a filter.
-    ///
-    /// # Errors
-    ///
-    /// The errors of the log.
     pub(super) fn candidate_paths(&self, filter: Arc<FileFilter>) -> Result<HashSet<String>> {
         let mut paths = HashSet::new();
         let columns = FileColumns::fields_only(&[FileField::Path]);
@@ -187,10 +175,6 @@ impl Changer {
     }
 
     /// Changes the rows of files that satisfy `filter`, or all, as planned by `planner`.
-    ///
-    /// # Errors
-    ///
-    /// The errors of the data files, of the planner and of storage.
     pub(super) fn change(
         &mut self,
         files: Vec<AddFile>,
@@ -363,10 +347,6 @@ impl Changer {
     }
 
     /// Writes rows with the table's columns to files of the table.
-    ///
-    /// # Errors
-    ///
-    /// As [`RowWriter::write`].
     pub(super) fn write(
         &mut self,
         rows: &RecordBatch,
@@ -378,10 +358,6 @@ impl Changer {
 
     /// Writes rows with the table's columns to the change data feed, if there is one, with their change
     /// type.
-    ///
-    /// # Errors
-    ///
-    /// As [`RowWriter::write`].
     pub(super) fn write_changes(&mut self, change_type: &str, rows: &RecordBatch) -> Result<()> {
         let Some(changes) = &mut self.changes else {
             return Ok(());
@@ -431,10 +407,6 @@ impl Changer {
     }
 
     /// Copies the remaining rows of rewritten files, and closes open files.
-    ///
-    /// # Errors
-    ///
-    /// The errors of the data files; as [`RowWriter::finish`].
     pub(super) fn flush(&mut self) -> Result<()> {
         self.copy()?;
         if let Some(changes) = &mut self.changes {
@@ -452,10 +424,6 @@ impl Changer {
     }
 
     /// Writes open files, and stages all changes in the transaction.
-    ///
-    /// # Errors
-    ///
-    /// As [`Changer::change`], [`Changer::flush`] and [`AddFile::with_vector`].
     pub(super) fn stage(self, transaction: &mut Transaction) -> Result<(WrittenFiles, Counts)> {
         self.stage_with(transaction, true)
     }

@@ -33,10 +33,6 @@ pub struct TableDefinition {
 
 impl TableDefinition {
     /// Returns the metadata of the new table, which replaces one with the metadata `old`, if there is one.
-    ///
-    /// # Errors
-    ///
-    /// As [`new_metadata`] and [`replacement_metadata`].
     pub fn metadata(self, old: Option<&Metadata>) -> Result<Metadata> {
         let (schema, properties) = (&self.schema, &self.properties);
         let partition_columns = self.partition_columns;

@@ -17,20 +17,12 @@ pub(super) struct Rewrite {
 
 impl Rewrite {
     /// Creates a rewrite with this changer; files are read with the snapshot's metadata.
-    ///
-    /// # Errors
-    ///
-    /// As [`table_layout`](crate::write::table_layout).
     pub(super) fn new(mut changer: Changer) -> Result<Self> {
         changer.read_with_old_metadata()?;
         Ok(Self { changer })
     }
 
     /// Returns `true` if a column of the file has a different type than the table's.
-    ///
-    /// # Errors
-    ///
-    /// The errors of the data file.
     pub(super) fn has_other_types(&self, file: &AddFile) -> Result<bool> {
         let plan = ReadPlan::new(self.changer.table.clone(), None, Extras::default())?;
         let open = open_with_deleted_rows(&plan, &self.changer.source, &file.scan_file())?;
@@ -38,10 +30,6 @@ impl Rewrite {
     }
 
     /// Removes a file and rewrites its live rows: once enough files are collected, or in [`Self::stage`].
-    ///
-    /// # Errors
-    ///
-    /// The errors of the data file and its vector; storage.
     pub(super) fn file(&mut self, file: AddFile) -> Result<()> {
         self.changer.rewrite(file, OWN_VECTOR)
     }
@@ -52,10 +40,6 @@ impl Rewrite {
     }
 
     /// Stages the rewritten files.
-    ///
-    /// # Errors
-    ///
-    /// As [`Changer::stage`].
     pub(super) fn stage(self, transaction: &mut Transaction) -> Result<(WrittenFiles, Counts)> {
         let (mut written, counts) = self.changer.stage_with(transaction, false)?;
         for file in &mut written.adds {

@@ -33,10 +33,6 @@ pub(super) trait RowPlanner {
 
     /// Plans the changes to these rows. They have the columns of [`RowPlanner::columns`], or all of the
     /// table's if changes are recorded in change data files.
-    ///
-    /// # Errors
-    ///
-    /// The errors of evaluation.
     fn plan(&mut self, rows: &RecordBatch) -> Result<RowPlan>;
 }
 

@@ -24,8 +24,7 @@ const FILE_BYTES: usize = 2 << 20;
 ///
 /// # Errors
 ///
-/// Invalid argument: `rows.marks` for a file without marked rows. The errors of the existing vectors;
-/// storage errors.
+/// Invalid argument: `rows.marks` for a file without marked rows.
 pub fn write_vectors(
     source: &Source,
     marked: &MarkedRows,

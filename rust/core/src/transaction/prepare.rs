@@ -246,8 +246,8 @@ fn check_vector(file: &AddFile, supported: bool) -> Result<()> {
 ///
 /// # Errors
 ///
-/// As [`StructType::parse`] and [`TableProperties::new`]. Invalid argument: `transaction.partition_columns`,
-/// `transaction.column_name`, `properties.combination`, `transaction.feature_missing`.
+/// Invalid argument: `transaction.partition_columns`, `transaction.column_name`, `properties.combination`,
+/// `transaction.feature_missing`.
 pub(crate) fn check_metadata(metadata: &Metadata, protocol: &Protocol) -> Result<()> {
     use PrimitiveType as P;
     let schema = StructType::parse(&metadata.schema_string)?;

@@ -24,10 +24,6 @@ pub struct WholeCommit {
 
 impl WholeCommit {
     /// Reads a commit of the log.
-    ///
-    /// # Errors
-    ///
-    /// As [`ActionDecoder::decode`]. Storage.
     pub fn read(storage: &dyn Storage, commit: &VersionedFile) -> Result<Self> {
         let mut decoder = ActionDecoder::new(ActionSelection::everything());
         decode_file(storage, &commit.file, commit.version, &mut decoder)?;
@@ -35,10 +31,6 @@ impl WholeCommit {
     }
 
     /// Parses a commit.
-    ///
-    /// # Errors
-    ///
-    /// As [`ActionDecoder::decode`].
     pub fn parse(text: &[u8]) -> Result<Self> {
         let mut decoder = ActionDecoder::new(ActionSelection::everything());
         decoder.decode(text)?;

@@ -203,10 +203,6 @@ impl AddFile {
 
     /// Returns this file as it can be added again: not all writers set `tightBounds` to false for a file with a
     /// deletion vector.
-    ///
-    /// # Errors
-    ///
-    /// As [`AddFile::with_vector`].
     pub(crate) fn with_wide_bounds(self) -> Result<Self> {
         let Some(vector) = self.deletion_vector.clone() else {
             return Ok(self);

@@ -166,8 +166,8 @@ impl Constraints {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `rows.null`, `rows.length`, `rows.constraint`, `rows.where`, with the first row that is
-    /// refused. As [`BoundPredicate::evaluate`].
+    /// Invalid argument: `rows.null`, `rows.length`, `rows.constraint`, `rows.where`, with the first row that
+    /// is refused.
     pub(crate) fn check(&self, rows: &RecordBatch, before: u64) -> Result<()> {
         for path in &self.required {
             if let Some((name, row)) = first_null(rows, path) {

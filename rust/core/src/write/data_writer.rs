@@ -31,8 +31,8 @@ impl DataWriter {
     ///
     /// # Errors
     ///
-    /// As [`Layout::new`]; Corrupt: `rows.row_ids` if row tracking is enabled but the properties do not name
-    /// the materialized columns.
+    /// Corrupt: `rows.row_ids` if row tracking is enabled but the properties do not name the materialized
+    /// columns.
     pub fn new(metadata: &Metadata, protocol: &Protocol, options: WriteOptions) -> Result<Self> {
         let (properties, _) = TableProperties::new(metadata, protocol)?;
         let mut extras = Vec::new();
@@ -59,10 +59,6 @@ impl DataWriter {
     }
 
     /// Writes rows with the table's columns, and with their row ids and commit versions where they have any.
-    ///
-    /// # Errors
-    ///
-    /// As [`RowWriter::write`].
     pub fn write(
         &mut self,
         rows: &RecordBatch,
@@ -90,10 +86,6 @@ impl DataWriter {
 
     /// Writes rows read from other files: the table's columns, then others, of which only `_row_id` and
     /// `_row_commit_version` are used.
-    ///
-    /// # Errors
-    ///
-    /// As [`RowWriter::write`].
     pub fn copy(&mut self, rows: &RecordBatch, written: &mut WrittenFiles) -> Result<()> {
         let column = |name| Some(Arc::clone(rows.column(extra_index(rows, name)?)));
         let (ids, versions) = (column("_row_id"), column("_row_commit_version"));
@@ -102,20 +94,12 @@ impl DataWriter {
     }
 
     /// Closes the open files.
-    ///
-    /// # Errors
-    ///
-    /// As [`RowWriter::finish`].
     pub fn finish(&mut self, written: &mut WrittenFiles) -> Result<()> {
         self.rows.finish(written)
     }
 }
 
 /// Returns the layout for reading the data files of a table.
-///
-/// # Errors
-///
-/// As [`StructType::parse`].
 pub fn table_layout(metadata: &Metadata, properties: &TableProperties) -> Result<TableLayout> {
     Ok(TableLayout {
         schema: StructType::parse(&metadata.schema_string)?,

@@ -57,8 +57,7 @@ pub(super) fn default(field: &StructField, protocol: &Protocol) -> Result<Option
 ///
 /// # Errors
 ///
-/// As [`Formula::parse`] and [`Formula::bind`], and also if it references a column; Invalid argument:
-/// `rows.type`, `rows.value`.
+/// Invalid argument: `rows.type`, `rows.value`.
 pub fn check_default(field: &StructField, expression: &str) -> Result<()> {
     let formula = Formula::parse(expression)?.bind(&Fields::empty())?;
     check(formula.data_type(), &field.data_type, &field.name)?;
@@ -205,10 +204,6 @@ pub(super) fn check_explicit(field: &StructField, protocol: &Protocol) -> Result
 }
 
 /// Returns metadata with these high-water marks of identity columns; `None` if none changed.
-///
-/// # Errors
-///
-/// As [`StructType::parse`].
 pub fn with_high_water_marks(
     metadata: &Metadata,
     marks: &[(String, i64)],
@@ -240,10 +235,6 @@ pub fn with_high_water_marks(
 
 /// Returns metadata whose identity columns have at least the high-water marks of the newest version, so that
 /// no value is generated twice. The columns are matched by their physical names.
-///
-/// # Errors
-///
-/// As [`StructType::parse`].
 pub fn keep_high_water_marks(metadata: Metadata, newest: &Metadata) -> Result<Metadata> {
     let physical = |field: &StructField| field.physical_name().unwrap_or(&field.name).to_owned();
     let known = StructType::parse(&newest.schema_string)?;

@@ -78,10 +78,6 @@ impl Widenings {
 }
 
 /// Returns the schema of the rows; columns that the table has with the same type keep their definition.
-///
-/// # Errors
-///
-/// As [`StructType::from_arrow`].
 pub fn replacement_schema(table: &StructType, source: &Schema) -> Result<StructType> {
     let source = StructType::from_arrow(source)?;
     let plain = |field: &StructField| field.data_type.arrow_type();

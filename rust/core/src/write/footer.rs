@@ -31,11 +31,6 @@ pub struct FooterStatistics(StatisticsPlan);
 
 impl FooterStatistics {
     /// Creates the plan for the files of a table.
-    ///
-    /// # Errors
-    ///
-    /// As [`StructType::parse`], [`TableProperties::new`] and
-    /// [`StructField::name_in_files`](crate::spec::schema::StructField::name_in_files).
     pub fn new(metadata: &Metadata, protocol: &Protocol) -> Result<Self> {
         let schema = StructType::parse(&metadata.schema_string)?;
         let mode = TableProperties::new(metadata, protocol)?
@@ -48,8 +43,7 @@ impl FooterStatistics {
     ///
     /// # Errors
     ///
-    /// Corrupt: `data.footer`; as [`PathResolver::resolve`](crate::storage::PathResolver::resolve). Storage
-    /// errors.
+    /// Corrupt: `data.footer`.
     pub fn read(&self, source: &Source, path: &str, size: u64) -> Result<String> {
         let stored = source.resolver.resolve("", path)?;
         let footer = source.footer(&stored, size, FOOTER_RULES);

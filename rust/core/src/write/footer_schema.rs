@@ -22,7 +22,7 @@ const SPARK_SCHEMA: &str = "org.apache.spark.sql.parquet.row.metadata";
 ///
 /// # Errors
 ///
-/// Corrupt: `data.footer`; as [`StructType::from_arrow`]. Storage errors.
+/// Corrupt: `data.footer`.
 pub fn footer_schema(source: &Source, path: &str, size: u64) -> Result<StructType> {
     let stored = source.resolver.resolve("", path)?;
     source

@@ -66,10 +66,6 @@ impl InputConverter {
 
     /// Creates a converter for existing rows of the table with new values in the columns `set`. It recomputes
     /// all generated columns that are not among these. Also returns the schema of its input.
-    ///
-    /// # Errors
-    ///
-    /// As [`InputConverter::new`].
     pub fn for_update(
         metadata: &Metadata,
         protocol: &Protocol,
@@ -150,10 +146,6 @@ impl InputConverter {
     }
 
     /// Adds the condition of the rows being replaced, which the new rows must satisfy.
-    ///
-    /// # Errors
-    ///
-    /// As [`Predicate::bind`].
     pub fn add_replaced_condition(
         &mut self,
         condition: &Predicate,
@@ -178,8 +170,8 @@ impl InputConverter {
     /// # Errors
     ///
     /// Invalid argument: `rows.value`; `rows.identity` if an identity column has no values left; `rows.null`,
-    /// `rows.constraint`, `rows.where`, `rows.length` and `rows.generated` with the first row that is refused;
-    /// as [`BoundFormula::evaluate`].
+    /// `rows.constraint`, `rows.where`, `rows.length` and `rows.generated` with the first row that is
+    /// refused.
     pub fn convert(&mut self, rows: &RecordBatch) -> Result<RecordBatch> {
         let count = rows.num_rows();
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.columns.len());

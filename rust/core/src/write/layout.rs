@@ -54,10 +54,6 @@ pub struct Layout {
 impl Layout {
     /// Creates the layout for a table with this metadata and protocol, with columns in addition to those of
     /// its schema.
-    ///
-    /// # Errors
-    ///
-    /// As [`StructType::parse`], [`StructField::name_in_files`] and [`TableProperties::new`].
     pub fn new(
         metadata: &Metadata,
         protocol: &Protocol,

@@ -67,8 +67,7 @@ pub(crate) const STEP_BYTES: u64 = 64 << 20;
 ///
 /// # Errors
 ///
-/// Invalid argument: `rows.source` if the stream fails, `rows.text` and `rows.arrow` for invalid Arrow data;
-/// the errors of `take`.
+/// Invalid argument: `rows.source` if the stream fails, `rows.text` and `rows.arrow` for invalid Arrow data.
 pub fn each_step(
     rows: Box<dyn RecordBatchReader + Send>,
     take: &mut dyn FnMut(RecordBatch) -> Result<()>,

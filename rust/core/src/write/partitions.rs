@@ -101,10 +101,6 @@ fn groups(columns: &[StringArray], rows: usize) -> Vec<Vec<u32>> {
 }
 
 /// Converts strings that represent values of a type to the form of the log.
-///
-/// # Errors
-///
-/// As [`coerce`] for strings that do not represent such a value, and as [`serialized`].
 pub(crate) fn partition_text(values: &ArrayRef, data_type: &DataType) -> Result<StringArray> {
     coerce(values, data_type, "").and_then(|read| serialized(&read))
 }
@@ -153,8 +149,7 @@ impl Partitions {
     ///
     /// # Errors
     ///
-    /// As [`Self::none`]; Corrupt: `partition_value.parse` for a string that does not parse as its column's
-    /// type.
+    /// Corrupt: `partition_value.parse` for a string that does not parse as its column's type.
     pub fn of_files<'a>(
         snapshot: &Snapshot,
         files: impl IntoIterator<Item = &'a StringMap>,
@@ -181,10 +176,6 @@ impl Partitions {
     }
 
     /// Returns for each file whether it is in one of the partitions.
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::of_files`].
     pub fn contain_files<'a>(
         &self,
         files: impl IntoIterator<Item = &'a StringMap>,

@@ -17,10 +17,6 @@ pub struct StagedFile {
 
 impl StagedFile {
     /// Describes a data file, with the time of writing that the log will state.
-    ///
-    /// # Errors
-    ///
-    /// As [`PathResolver::resolve`](crate::storage::PathResolver::resolve).
     pub fn of(source: &Source, file: &AddFile) -> Result<Self> {
         Ok(Self {
             path: source.resolver.resolve("", &file.path)?.into_owned(),

@@ -132,10 +132,6 @@ impl WrittenFiles {
     }
 
     /// Takes over files that another process wrote and that no commit references yet.
-    ///
-    /// # Errors
-    ///
-    /// As [`StagedFile::of`].
     pub fn adopted(source: &Source, adds: Vec<AddFile>) -> Result<Self> {
         let mut adopted = Self::new(source);
         for file in &adds {
@@ -259,8 +255,7 @@ impl RowWriter {
     ///
     /// # Errors
     ///
-    /// As [`Layout::check_writable`]; Invalid argument: `rows.partition`, `rows.type`, `rows.parquet`.
-    /// Storage: `rows.file_exists`, and those of the store.
+    /// Invalid argument: `rows.partition`, `rows.type`, `rows.parquet`. Storage: `rows.file_exists`.
     pub fn write(&mut self, rows: &RecordBatch, written: &mut WrittenFiles) -> Result<()> {
         if rows.num_rows() > 0 {
             self.layout.check_writable()?;
@@ -363,10 +358,6 @@ impl RowWriter {
     }
 
     /// Closes the open files.
-    ///
-    /// # Errors
-    ///
-    /// As [`RowWriter::write`].
     pub fn finish(&mut self, written: &mut WrittenFiles) -> Result<()> {
         let durable = self.options.durable;
         // on a remote store, writing many files in parallel takes as long as writing one

@@ -72,8 +72,7 @@ pub struct WrittenSidecar {
 ///
 /// # Errors
 ///
-/// Invalid argument: `checkpoint.layout` for a table without the feature. The errors of reading the log, as
-/// far as it is read.
+/// Invalid argument: `checkpoint.layout` for a table without the feature.
 pub fn plan(source: &Source, snapshot: &Snapshot, target_size: u64) -> Result<Planned> {
     check_v2(snapshot)?;
     if let Some(checkpoint) = find_existing(&*source.storage, snapshot.version(), true)? {
@@ -101,10 +100,6 @@ pub fn plan(source: &Source, snapshot: &Snapshot, target_size: u64) -> Result<Pl
 
 /// Writes the rows of a piece as sidecars: one, unless it would be too large. After an error, the sidecars
 /// written so far are deleted, as far as possible.
-///
-/// # Errors
-///
-/// As [`ReplayPiece::rows`]; storage.
 pub fn write_sidecars(
     source: &Source,
     piece: &ReplayPiece,
@@ -133,7 +128,7 @@ impl CheckpointPlan {
     /// # Errors
     ///
     /// Corrupt: `checkpoint.count` if the sidecars do not have as many live files as the snapshot, if that
-    /// number is known without a replay. Storage errors.
+    /// number is known without a replay.
     pub fn finish(
         &self,
         source: &Source,

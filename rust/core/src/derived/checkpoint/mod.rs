@@ -102,7 +102,7 @@ pub struct WrittenCheckpoint {
 /// # Errors
 ///
 /// Invalid argument: `checkpoint.layout` for V2 on a table without the feature. Corrupt: `checkpoint.count`
-/// if the log does not return all live files. The errors of reading the log; storage errors.
+/// if the log does not return all live files.
 pub fn write_checkpoint(
     source: &Source,
     snapshot: &Snapshot,
@@ -161,10 +161,6 @@ fn check_v2(snapshot: &Snapshot) -> Result<()> {
 }
 
 /// Returns `true` if a complete checkpoint of a version exists.
-///
-/// # Errors
-///
-/// Storage.
 pub fn has_checkpoint(source: &Source, version: u64) -> Result<bool> {
     let listing = LogListing::read(&*source.storage, version)?;
     Ok(listing

@@ -31,10 +31,6 @@ const OPAQUE: [&str; 6] = [
 /// Writes the checksum of `version`, derived from that of the previous version (read unless it is `known`)
 /// and the bytes of the commit. Returns `false` if it cannot be derived, and `true` if it was written or
 /// existed already.
-///
-/// # Errors
-///
-/// As [`WholeCommit::parse`]. Storage.
 pub fn write_checksum_from_previous(
     source: &Source,
     version: u64,

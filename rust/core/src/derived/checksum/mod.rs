@@ -34,10 +34,6 @@ const GIB: u64 = 1 << 30;
 
 /// Writes the checksum of a snapshot, computed from all live files. Returns `false` if one exists already,
 /// which is kept.
-///
-/// # Errors
-///
-/// Storage errors, and the errors of reading the log.
 pub fn write_checksum(source: &Source, snapshot: &Snapshot, txn_id: Option<&str>) -> Result<bool> {
     let path = checksum_path(snapshot.version());
     let text = Body::of(source, snapshot, txn_id)?.to_json()?;

@@ -40,11 +40,6 @@ pub struct Conversion {
 impl Conversion {
     /// Creates a table from the Parquet files below the root of `table`; returns `None` if there is a table
     /// already.
-    ///
-    /// # Errors
-    ///
-    /// As [`Conversion::files`], [`Conversion::schema_of`], [`Conversion::definition`], [`Conversion::adds`] and
-    /// [`Conversion::commit`].
     pub fn convert(&self, table: &Table, options: TransactionOptions) -> Result<Option<u64>> {
         if table.exists()? {
             return Ok(None);
@@ -62,9 +57,8 @@ impl Conversion {
     ///
     /// # Errors
     ///
-    /// As [`partition_values`]; Invalid argument: `convert.no_files`, and `convert.path` for an entry that is not a file or cannot be
+    /// Invalid argument: `convert.no_files`, and `convert.path` for an entry that is not a file or cannot be
     /// listed, a file of a stream that is missing, or a stream's log of another format: rows would be lost.
-    /// Storage errors.
     pub fn files(&self, source: &Source) -> Result<Vec<FileMeta>> {
         let is_visible = |path: &str| self.is_visible(path);
         if let Some(entry) = source.storage.find_unlisted(&is_visible)? {
@@ -99,10 +93,6 @@ impl Conversion {
     }
 
     /// Merges the schemas in the footers of these files.
-    ///
-    /// # Errors
-    ///
-    /// As [`footer_schema`] and [`MergedSchema::join`]. Each names the file.
     pub fn schema_of(source: &Source, files: &[FileMeta]) -> Result<MergedSchema> {
         let source = source.clone();
         let read = move |file: &FileMeta| footer_schema(&source, &encoded(&file.path), file.size);
@@ -119,10 +109,6 @@ impl Conversion {
     }
 
     /// Returns the metadata and protocol of the table.
-    ///
-    /// # Errors
-    ///
-    /// As [`adopted_metadata`] and [`first_actions`].
     pub fn definition(&self, files: MergedSchema) -> Result<(Metadata, Protocol)> {
         let names = self.partition_schema.fields().iter();
         let names = names.map(|field| field.name.clone()).collect();
@@ -131,10 +117,6 @@ impl Conversion {
     }
 
     /// Returns the `add` of each file, with statistics if requested.
-    ///
-    /// # Errors
-    ///
-    /// As [`partition_values`] and [`FooterStatistics::read`].
     pub fn adds(
         &self,
         source: &Source,
@@ -168,7 +150,7 @@ impl Conversion {
     ///
     /// # Errors
     ///
-    /// Unsupported: `protocol.writer_features`; as [`Table::commit`], except for conflicts.
+    /// Unsupported: `protocol.writer_features`.
     pub fn commit(
         &self,
         table: &Table,

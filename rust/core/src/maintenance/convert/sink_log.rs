@@ -26,7 +26,7 @@ struct Entry {
 ///
 /// # Errors
 ///
-/// Invalid argument: `convert.path` for a log of an unknown format. Storage errors.
+/// Invalid argument: `convert.path` for a log of an unknown format.
 pub(super) fn committed_names(storage: &dyn Storage) -> Result<Option<HashSet<String>>> {
     let mut batches = Vec::new();
     for file in storage.list(DIRECTORY, "")? {

@@ -66,10 +66,6 @@ impl Table {
 
 /// Plans the compaction of the partitions to which a write added files, if there is anything to compact. The
 /// caller checks whether auto compaction is enabled.
-///
-/// # Errors
-///
-/// The errors of reading the log.
 pub fn compaction(
     source: &Source,
     snapshot: &Snapshot,

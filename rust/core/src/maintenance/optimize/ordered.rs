@@ -41,7 +41,7 @@ const SAMPLED_POSITIONS: usize = 1 << 20;
 ///
 /// # Errors
 ///
-/// Storage errors; Corrupt: `optimize.spilled` for a temporary file that differs from what was written.
+/// Corrupt: `optimize.spilled` for a temporary file that differs from what was written.
 pub fn write_ordered(
     source: &Source,
     settings: &RewriteSettings,

@@ -32,10 +32,6 @@ impl RewriteSettings {
 
 /// Writes the rows of a bin, as returned by [`super::Plan::split`], into one file; `threads` is the number of
 /// decoding threads.
-///
-/// # Errors
-///
-/// The errors of the data files and their vectors; storage.
 pub fn pack(
     source: &Source,
     settings: &RewriteSettings,

@@ -73,10 +73,10 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// As [`Predicate::bind`]; Invalid argument: `optimize.where` if it uses other than partition columns;
-    /// `optimize.z_order`, and `alter.column` for an unknown column; `optimize.clustered` for arguments that a
-    /// clustered table does not support; `optimize.purge`; `optimize.full`; `argument.range`.
-    /// Corrupt: `optimize.clustering`; Unsupported: `protocol.writer_features`, `catalog.maintenance`.
+    /// Invalid argument: `optimize.where` if it uses other than partition columns; `optimize.z_order`, and
+    /// `alter.column` for an unknown column; `optimize.clustered` for arguments that a clustered table does
+    /// not support; `optimize.purge`; `optimize.full`; `argument.range`. Corrupt: `optimize.clustering`;
+    /// Unsupported: `protocol.writer_features`, `catalog.maintenance`.
     pub fn new(source: &Source, snapshot: &Snapshot, request: &Request) -> Result<Self> {
         snapshot.protocol().check_writable()?;
         source.check_allowed(Permission::Optimize)?;

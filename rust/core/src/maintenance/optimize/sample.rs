@@ -33,10 +33,6 @@ const DATA_BYTES_PER_PART: u64 = 32 << 20;
 const MAX_PARTS: u64 = 256;
 
 /// Samples the order of the rows of a bin; `None` if the plan does not order rows.
-///
-/// # Errors
-///
-/// The errors of reading data files; storage errors.
 pub fn sample_order(source: &Source, plan: &Plan, bin: &Bin) -> Result<Option<SampledOrder>> {
     let Some((columns, curve)) = &plan.order else {
         return Ok(None);

@@ -65,7 +65,7 @@ pub(super) type Row = (u32, u32);
 ///
 /// # Errors
 ///
-/// The errors of reading data files and deletion vectors; Corrupt: `optimize.spilled`; storage errors.
+/// Corrupt: `optimize.spilled`.
 pub fn spill_piece(
     source: &Source,
     order: &SampledOrder,

@@ -102,8 +102,7 @@ pub fn period(
 ///
 /// # Errors
 ///
-/// As [`period`]; Invalid argument: `vacuum.lite` when the log does not reach back far enough; the errors of
-/// reading the log.
+/// Invalid argument: `vacuum.lite` when the log does not reach back far enough.
 pub fn plan(
     source: &Source,
     snapshot: &Snapshot,

@@ -25,10 +25,6 @@ const MIN_AGE: i64 = 60 * 60 * 1000;
 pub(super) type Stored = HashMap<String, (u64, i64)>;
 
 /// Lists the stored files.
-///
-/// # Errors
-///
-/// Storage.
 pub(super) fn stored(storage: &Arc<dyn Storage>) -> Result<Stored> {
     let files = storage.list_below("", &|directory| directory != LOG_DIRECTORY)?;
     let entry = |file: FileMeta| (file.path, (file.size, file.modification_time));

@@ -20,10 +20,6 @@ pub(super) struct NewColumns {
 /// Returns the columns of the source that may be added: all of them if a clause sets all columns, otherwise
 /// those that a clause sets. Clauses for rows that are not in the source add none. Types are only taken from
 /// columns that a clause sets to the source's column of the same name.
-///
-/// # Errors
-///
-/// As [`StructType::from_arrow`].
 pub(super) fn new_columns_of(
     table: &StructType,
     definition: &MergeDefinition,

@@ -122,10 +122,6 @@ impl UnmatchedRows {
     }
 
     /// Passes the rows that a clause inserts to `write`, batch by batch, and marks them as used.
-    ///
-    /// # Errors
-    ///
-    /// The errors of formulas and of `write`.
     pub(crate) fn insert(
         &mut self,
         clause: &InsertClause,

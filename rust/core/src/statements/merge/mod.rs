@@ -67,8 +67,7 @@ impl Merge {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `rows.merge` for clauses that do not fit; those of formulas. For updates, as
-    /// [`crate::statements::UpdatePlanner::new`].
+    /// Invalid argument: `rows.merge` for clauses that do not fit.
     pub(super) fn new(
         metadata: &Metadata,
         protocol: &Protocol,
@@ -212,10 +211,6 @@ impl Merge {
     }
 
     /// Validates the inserts before any row is read.
-    ///
-    /// # Errors
-    ///
-    /// As [`InputConverter::new`].
     pub(super) fn check_inserts(&self, metadata: &Metadata, protocol: &Protocol) -> Result<()> {
         for clause in &self.inserts {
             InputConverter::new(metadata, protocol, clause.schema())?;

@@ -47,8 +47,7 @@ impl SourceRows {
     ///
     /// # Errors
     ///
-    /// As [`StructType::from_arrow`] and [`each_step`]; Invalid argument: `rows.merge` for too many rows,
-    /// `rows.value`. Storage.
+    /// Invalid argument: `rows.merge` for too many rows, `rows.value`.
     pub(crate) fn read(rows: Box<dyn RecordBatchReader + Send>, max_bytes: usize) -> Result<Self> {
         let schema = StructType::from_arrow(&rows.schema())?;
         let mut source = Collector::new(nullable(&schema), max_bytes);
