@@ -193,6 +193,8 @@ def test_options_that_fit_the_read() -> None:
     read(readChangeFeed="false", versionAsOf="1", withRowId="true").check(stream=False)
     read(readChangeFeed="true", startingVersion="LATEST", endingTimestamp="x").check(stream=False)
     read(readChangeFeed="true", startingVersion="1", schemaLocation="x").check(stream=True)
+    tracking = {f"allowSourceColumn{name}": "always" for name in ("Drop", "Rename", "TypeChange")}
+    read(**tracking, streamingSourceTrackingId="a", schemaTrackingLocation="x").check(stream=True)
 
 
 def test_a_range_of_changes() -> None:

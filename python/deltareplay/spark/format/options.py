@@ -92,6 +92,10 @@ OPTIONS = (
     # without effect: a stream continues with the checkpoint alone when columns have changed
     Option("schemaTrackingLocation", "string", Use.STREAM),
     Option("schemaLocation", "string", Use.STREAM, alias="schemaTrackingLocation", listed=False),
+    Option("streamingSourceTrackingId", "string", Use.STREAM, listed=False),
+    Option("allowSourceColumnDrop", "string", Use.STREAM, listed=False),
+    Option("allowSourceColumnRename", "string", Use.STREAM, listed=False),
+    Option("allowSourceColumnTypeChange", "string", Use.STREAM, listed=False),
     Option("mergeSchema", "boolean", Use.WRITE),
     Option("overwriteSchema", "boolean", Use.WRITE),
     Option("replaceWhere", "string", Use.WRITE),
