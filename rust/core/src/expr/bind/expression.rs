@@ -32,7 +32,6 @@ use crate::expr::value::comparison::Op;
 use crate::expr::value::literal::Decimal;
 use crate::spec::json::clipped;
 
-/// Binds expressions to the columns of a scope.
 pub(super) struct ExpressionBinder<'a> {
     scope: &'a mut dyn Scope,
     /// The value of `current_timestamp()`: microseconds since the epoch.
@@ -70,8 +69,8 @@ impl<'a> ExpressionBinder<'a> {
             }
             Expr::UnaryOp { op, expr } => self.unary(*op, expr),
             Expr::BinaryOp { left, op, right } => self.binary(left, op, right),
-            Expr::IsNull(inner) => self.is_null(inner, false),
-            Expr::IsNotNull(inner) => self.is_null(inner, true),
+            Expr::IsNull(inner) | Expr::IsUnknown(inner) => self.is_null(inner, false),
+            Expr::IsNotNull(inner) | Expr::IsNotUnknown(inner) => self.is_null(inner, true),
             Expr::IsTrue(inner) => self.is_true(inner, true, false),
             Expr::IsNotTrue(inner) => self.is_true(inner, true, true),
             Expr::IsFalse(inner) => self.is_true(inner, false, false),
@@ -360,7 +359,6 @@ impl<'a> ExpressionBinder<'a> {
     }
 }
 
-/// Binds a call of the function of this name.
 fn named(name: &str, mut arguments: Vec<Typed>) -> Result<Typed> {
     if let Some(data_type) = cast_of(name)
         && arguments.len() == 1
@@ -422,9 +420,10 @@ fn literal(value: &Value) -> Result<Typed> {
     Ok(match value {
         Value::Null => Typed::null(),
         Value::Boolean(value) => Typed::constant(Arc::new(BooleanArray::from(vec![*value]))),
-        Value::SingleQuotedString(text) | Value::DoubleQuotedString(text) => Typed::constant(
-            Arc::new(StringArray::from(vec![string_literals::value(text)])),
-        ),
+        Value::SingleQuotedString(text) => {
+            let text = string_literals::value(text);
+            Typed::constant(Arc::new(StringArray::from(vec![text])))
+        }
         Value::Number(text, long) => number(text, *long)?,
         other => return Err(unsupported(&format!("the literal {other}"))),
     })

@@ -56,6 +56,8 @@ fn evaluates_formulas_as_spark() {
         ("CAST(i - 7 AS DOUBLE) * nullif(i, 7) / 0", "", ""),
         ("CASE WHEN i <> 7 THEN s ELSE 0 END", "0", "0"),
         ("nullif(NULL, 1) <=> NULL", "true", "true"),
+        ("(i > 8) IS UNKNOWN", "false", "true"),
+        ("CASE WHEN (i > 8) IS NOT UNKNOWN THEN 1 END", "1", ""),
         ("floor(CAST('NaN' AS DOUBLE))", "0", "0"),
         (
             "ceil(-1e300)",
