@@ -206,7 +206,7 @@ impl Printer {
         if let (
             UnaryOperator::Minus,
             Expr::Cast {
-                kind,
+                kind: kind @ CastKind::Cast,
                 expr,
                 data_type,
                 format: None,

@@ -74,6 +74,7 @@ fn prints_expressions() {
         ("left(s, 3)", "`left`(`s`, 3)"),
         ("X'00ff'", "X'00ff'"),
         ("-128Y", "CAST((-128) AS TINYINT)"),
+        ("-TRY_CAST(128 AS INT)", "(-TRY_CAST(128 AS INT))"),
         ("'it''s ${env:HOME} $x'", "'it\\'s \\u0024{env:HOME} $x'"),
         ("id = 7 IS NULL", "((`id` = 7) IS NULL)"),
         ("id & 1 | 2 ^ 3", "((`id` & 1) | (2 ^ 3))"),

@@ -134,6 +134,7 @@ fn bind_rejects_invalid_and_unsupported_formulas() {
         ("missing % 2 = 0", "formula.column"),
         ("id > INTERVAL 1 DAY", "formula.unsupported"),
         ("CAST(id AS INTERVAL) = n", "formula.unsupported"),
+        ("id = -TRY_CAST(200 AS TINYINT)", "formula.unsupported"),
         ("s RLIKE '(a)\\\\1'", "formula.unsupported"),
         ("id + 1", "formula.type"),
     ] {
