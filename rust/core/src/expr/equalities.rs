@@ -6,7 +6,6 @@ use sqlparser::ast::{
 
 use crate::expr::node::formula::Formula;
 
-/// One side of a join.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     Target,

@@ -1,6 +1,6 @@
 //! The literal `INTERVAL`.
 
-use sqlparser::ast::{DateTimeField, Expr, Interval, UnaryOperator, Value};
+use sqlparser::ast::{Expr, Interval, UnaryOperator, Value};
 
 use crate::error::Result;
 use crate::expr::evaluate::functions::{CalendarInterval, out_of_range, unsupported};
@@ -8,7 +8,6 @@ use crate::expr::text::string_literals;
 use crate::spec::interval::{micros_of_unit, parse_seconds};
 use crate::spec::json::clipped;
 
-/// Returns the interval of an `INTERVAL` expression.
 pub(super) fn interval_of(expr: &Expr) -> Option<&Interval> {
     match expr {
         Expr::Nested(inner) => interval_of(inner),
@@ -25,7 +24,7 @@ pub(super) fn interval_literal(interval: &Interval) -> Result<CalendarInterval> 
     }
     let (text, is_quoted) = number_text(&interval.value).ok_or_else(refused)?;
     let (number, unit) = match &interval.leading_field {
-        Some(field) => (text, unit_of(field).ok_or_else(refused)?),
+        Some(field) => (text, field.to_string().to_ascii_lowercase()),
         None if is_quoted => {
             let (number, unit) = text.trim().split_once(' ').ok_or_else(refused)?;
             (number.to_owned(), unit.trim().to_ascii_lowercase())
@@ -67,12 +66,5 @@ fn number_text(value: &Expr) -> Option<(String, bool)> {
             _ => None,
         },
         _ => None,
-    }
-}
-
-fn unit_of(field: &DateTimeField) -> Option<String> {
-    match field {
-        DateTimeField::Custom(_) => None,
-        other => Some(other.to_string().to_ascii_lowercase()),
     }
 }

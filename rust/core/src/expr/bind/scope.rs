@@ -13,7 +13,6 @@ use crate::spec::char_length::char_length;
 use crate::spec::collation::collation;
 use crate::spec::json::clipped;
 
-/// Looks up columns by name.
 pub(super) trait Scope {
     /// Returns the column with this path, if there is one.
     fn column(&mut self, path: &Path) -> Option<Arc<BoundColumn>>;

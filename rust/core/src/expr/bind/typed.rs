@@ -24,7 +24,6 @@ use crate::expr::value::family::Family;
 use crate::expr::value::literal::{Literal, list_compared};
 use crate::spec::char_length::trim_and_pad;
 
-/// An expression and its type.
 #[derive(Clone, Debug)]
 pub(super) struct Typed {
     pub(super) node: Node,
@@ -254,7 +253,6 @@ impl Typed {
         Ok(Self::new(node, result.data_type))
     }
 
-    /// Casts alternative values to their common type.
     fn to_common_type(parts: Vec<Self>) -> Result<(Vec<Node>, DataType)> {
         let common = agreed_type_of(parts.iter().map(|part| &part.data_type))?;
         let nodes = parts

@@ -75,7 +75,6 @@ enum LiteralPosition {
     Above,
 }
 
-/// Determines the position of a literal relative to the values of a column.
 fn position(column: &BoundColumn, literal: &Literal) -> Result<LiteralPosition> {
     let family = &column.family;
     if let Family::Other(name) = family {

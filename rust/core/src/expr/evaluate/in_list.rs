@@ -180,17 +180,17 @@ impl InList {
             }};
         }
         Ok(match self {
-            Self::Integers(list) => membership!(list, as_integers, number),
-            Self::Decimals(list) => membership!(list, as_decimals, number),
-            Self::Bytes(list) => membership!(list, as_bytes, bytes),
+            Self::Integers(list) => membership!(list, as_integers, number_at),
+            Self::Decimals(list) => membership!(list, as_decimals, number_at),
+            Self::Bytes(list) => membership!(list, as_bytes, bytes_at),
         })
     }
 }
 
-fn number<T: ArrowPrimitiveType>(values: &PrimitiveArray<T>, row: usize) -> Option<&T::Native> {
+fn number_at<T: ArrowPrimitiveType>(values: &PrimitiveArray<T>, row: usize) -> Option<&T::Native> {
     values.is_valid(row).then(|| values.values().get(row))?
 }
 
-fn bytes(values: &BinaryArray, row: usize) -> Option<&[u8]> {
+pub(in crate::expr) fn bytes_at(values: &BinaryArray, row: usize) -> Option<&[u8]> {
     values.is_valid(row).then(|| values.value(row))
 }

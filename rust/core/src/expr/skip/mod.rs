@@ -19,7 +19,7 @@ use arrow_select::nullif::nullif;
 use recursive::recursive;
 
 use crate::error::{Error, Result};
-use crate::expr::evaluate::in_list::InList;
+use crate::expr::evaluate::in_list::{InList, bytes_at};
 use crate::expr::evaluate::like::{LikePattern, Prefix, successor};
 use crate::expr::node::bound_column::BoundColumn;
 use crate::expr::node::{BoundPredicate, Node};
@@ -312,14 +312,8 @@ impl Units<'_> {
         let min = range.min.as_ref().map(as_bytes).transpose()?;
         let max = range.max.as_ref().map(as_bytes).transpose()?;
         let after = successor(prefix);
-        let low = |row| {
-            min.filter(|min| min.is_valid(row))
-                .map(|min| min.value(row))
-        };
-        let high = |row| {
-            max.filter(|max| max.is_valid(row))
-                .map(|max| max.value(row))
-        };
+        let low = |row| min.and_then(|min| bytes_at(min, row));
+        let high = |row| max.and_then(|max| bytes_at(max, row));
         let before_end = |text: &[u8]| after.as_deref().is_none_or(|after| text < after);
         let is_true = BooleanBuffer::collect_bool(self.len, |row| {
             low(row).is_none_or(|low| low <= prefix || (!exact && before_end(low)))

@@ -287,7 +287,7 @@ impl Display for Literal {
 }
 
 /// Returns the length of the text in bytes, without building it.
-pub(super) fn text_length(predicate: &Predicate) -> usize {
+fn text_length(predicate: &Predicate) -> usize {
     struct Count(usize);
     impl Write for Count {
         fn write_str(&mut self, text: &str) -> fmt::Result {

@@ -28,7 +28,6 @@ pub(in crate::expr) enum Order {
     GtEq,
 }
 
-/// A comparison as a kernel.
 pub(super) type Kernel = fn(&dyn Datum, &dyn Datum) -> Result<BooleanArray, ArrowError>;
 
 impl Op {

@@ -7,7 +7,6 @@ use arrow_schema::{DataType as ArrowType, TimeUnit};
 use crate::expr::value::literal::Literal;
 use crate::spec::schema::{DataType, PrimitiveType};
 
-/// A family of types that are compared alike.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::expr) enum Family {
     Integer,

@@ -113,7 +113,6 @@ impl Decimal {
         self.scale
     }
 
-    /// Returns the nearest floating-point number.
     pub(in crate::expr) fn to_f64(self) -> f64 {
         self.to_string().parse().unwrap_or(f64::NAN)
     }

@@ -269,7 +269,6 @@ fn arrow_cast(values: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
     strict_cast(values, target).map_err(failed)
 }
 
-/// Returns the SQL name of a type.
 pub(in crate::expr) fn sql_name(data_type: &DataType) -> String {
     let name = match data_type {
         DataType::Boolean => "BOOLEAN",

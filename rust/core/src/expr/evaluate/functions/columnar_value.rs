@@ -9,7 +9,6 @@ use super::cast::cast_value;
 use super::failed;
 use crate::error::Result;
 
-/// The values of an expression.
 #[derive(Clone, Debug)]
 pub(in crate::expr) enum ColumnarValue {
     Array(ArrayRef),

@@ -34,7 +34,6 @@ pub(in crate::expr) use timestamps::{
 /// A function of one value that captures other arguments: a pattern, an interval.
 type Closure = dyn Fn(&ArrayRef) -> Result<ArrayRef> + Send + Sync;
 
-/// A function of the values of a row.
 #[derive(Clone)]
 pub(in crate::expr) enum Function {
     Unary(fn(&ArrayRef) -> Result<ArrayRef>),

@@ -166,7 +166,6 @@ pub(in crate::expr) fn is_true(booleans: &BooleanArray) -> BooleanArray {
     }
 }
 
-/// An arithmetic operation on two numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::expr) enum Arithmetic {
     Add,
@@ -179,7 +178,6 @@ pub(in crate::expr) enum Arithmetic {
 }
 
 impl Arithmetic {
-    /// Returns the operation of an SQL operator.
     pub(in crate::expr) fn of(op: &BinaryOperator) -> Result<Self> {
         Ok(match op {
             BinaryOperator::Plus => Self::Add,

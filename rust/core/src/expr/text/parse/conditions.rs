@@ -94,18 +94,18 @@ impl<'a> ConditionParser<'a> {
             if self.ends_at(closing + 1) {
                 return self.in_parentheses();
             }
-            if let Some(suffix) = self.suffix_at(closing + 1) {
-                let parsed = (suffix.condition)(Box::new(self.in_parentheses()?));
-                self.tokens.go_to(suffix.end);
-                return Ok(parsed.negated_if(suffix.negated));
+            if let Some((condition, negated, end)) = self.suffix_at(closing + 1) {
+                let parsed = condition(Box::new(self.in_parentheses()?));
+                self.tokens.go_to(end);
+                return Ok(parsed.negated_if(negated));
             }
         }
         self.expression()
     }
 
-    /// Returns the suffix `IS [NOT]` and one of [`IS_CONDITIONS`] at an index; `None` if there is none, or if
-    /// the condition continues after it.
-    fn suffix_at(&self, index: usize) -> Option<IsSuffix> {
+    /// Returns the condition of the suffix `IS [NOT] ...` at an index, `true` if it is negated, and the index
+    /// after it; `None` if there is none of [`IS_CONDITIONS`], or if the condition continues after it.
+    fn suffix_at(&self, index: usize) -> Option<(IsCondition, bool, usize)> {
         if !is_word(self.tokens.get(index), "IS") {
             return None;
         }
@@ -114,14 +114,7 @@ impl<'a> ConditionParser<'a> {
         let mut conditions = IS_CONDITIONS.into_iter();
         let (_, condition) = conditions.find(|(word, _)| is_word(self.tokens.get(last), word))?;
         let end = last + 1;
-        if !self.ends_at(end) {
-            return None;
-        }
-        Some(IsSuffix {
-            condition,
-            negated,
-            end,
-        })
+        self.ends_at(end).then_some((condition, negated, end))
     }
 
     /// Parses an expression, with `sqlparser`.
@@ -240,14 +233,6 @@ impl<'a> ConditionParser<'a> {
 enum Opened {
     Parenthesis,
     Case,
-}
-
-/// `IS [NOT]` and one of [`IS_CONDITIONS`], after a condition in parentheses.
-struct IsSuffix {
-    condition: IsCondition,
-    negated: bool,
-    /// The index of the token after it.
-    end: usize,
 }
 
 /// Builds the condition of an `IS` suffix.

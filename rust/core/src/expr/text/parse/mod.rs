@@ -79,7 +79,6 @@ enum CurrentTime {
     Refused,
 }
 
-/// Parses a whole condition.
 fn condition(text: &str, current_time: CurrentTime) -> Result<Expr> {
     ConditionParser::new(&canonical(text), current_time)?.parse()
 }

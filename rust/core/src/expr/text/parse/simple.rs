@@ -48,7 +48,6 @@ impl Simplifier {
         Self { levels, ..*self }.condition(root)
     }
 
-    /// Simplifies a condition.
     pub(super) fn condition(&self, root: &ast::Expr) -> Simplified<Expr> {
         use ast::Expr as Sql;
         match root {
@@ -261,7 +260,10 @@ impl Simplifier {
                     ast::Expr::Value(value) => self.number(value, sign, None),
                     // the least value of a type, such as `-128Y`, does not fit without its sign
                     ast::Expr::Cast {
-                        expr, data_type, ..
+                        kind: CastKind::Cast,
+                        expr,
+                        data_type,
+                        ..
                     } => match expr.as_ref() {
                         ast::Expr::Value(value) => self.number(value, sign, Some(data_type)),
                         _ => Ok(None),

@@ -120,7 +120,6 @@ pub(super) enum ParseError {
 }
 
 impl ParseError {
-    /// Returns the error for the text of a filter.
     pub(super) fn into_filter_error(self, text: &str) -> Error {
         let (code, start, message) = match self {
             Self::Other(error) => return error,
@@ -141,7 +140,6 @@ impl ParseError {
         Error::invalid(code, message + &with_caret(text, start))
     }
 
-    /// Returns the error for the text of an expression.
     pub(super) fn into_expression_error(self, text: &str) -> Error {
         let message = match self {
             Self::Other(error) => return error,
@@ -163,7 +161,6 @@ impl ParseError {
 pub(super) struct Tokens<'a> {
     text: &'a str,
     tokens: Vec<TokenWithSpan>,
-    /// The index of the next token.
     next: usize,
 }
 
@@ -233,7 +230,6 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// Returns the text of a range of tokens.
     pub(super) fn text_of(&self, range: Range<usize>) -> Option<&'a str> {
         let tokens = self.tokens.get(range)?;
         let (first, last) = (tokens.first()?.span.start, tokens.last()?.span.end);
@@ -331,7 +327,6 @@ impl<'a> Tokens<'a> {
         ParseError::Syntax(reported.unwrap_or_else(|| self.location_of(end)), message)
     }
 
-    /// Returns the error for an unexpected token.
     pub(super) fn unexpected(&self, expected: &str) -> ParseError {
         let actual = display(self.peek());
         let message = format!("expected {expected}, found {actual}");
@@ -510,7 +505,6 @@ fn zero_based(number: u64) -> usize {
     usize::try_from(number.saturating_sub(1)).unwrap_or(usize::MAX)
 }
 
-/// Returns the byte offset of a location.
 fn byte_offset(text: &str, location: Location) -> usize {
     let lines = text.split_inclusive('\n');
     let above: usize = lines.take(zero_based(location.line)).map(str::len).sum();
