@@ -76,14 +76,12 @@ pub(super) struct Outcomes {
 }
 
 impl Outcome {
-    fn new() -> Self {
-        Self {
-            before: NONE,
-            after: NONE,
-            transient: NONE,
-            commit: NONE,
-        }
-    }
+    const EMPTY: Self = Self {
+        before: NONE,
+        after: NONE,
+        transient: NONE,
+        commit: NONE,
+    };
 }
 
 /// Prepends a position to a chain; returns its new head.
@@ -146,10 +144,8 @@ impl Outcomes {
 
     fn remove(&mut self, row: &IdentifiedRow, base: u32, commit: u32) -> Result<()> {
         let by_values = by_values(self.way, row);
-        let outcome = self
-            .outcomes
-            .entry(row.identity)
-            .or_insert_with(Outcome::new);
+        let entry = self.outcomes.entry(row.identity);
+        let outcome = entry.or_insert(Outcome::EMPTY);
         if !by_values {
             outcome.commit = commit;
         }
@@ -171,10 +167,8 @@ impl Outcomes {
     }
 
     fn add(&mut self, row: &IdentifiedRow, base: u32, commit: u32) -> Result<()> {
-        let outcome = self
-            .outcomes
-            .entry(row.identity)
-            .or_insert_with(Outcome::new);
+        let entry = self.outcomes.entry(row.identity);
+        let outcome = entry.or_insert(Outcome::EMPTY);
         if by_values(self.way, row) {
             if let Some((_, next)) = self.positions.get(outcome.before as usize) {
                 // an equal row was removed before
@@ -467,7 +461,6 @@ impl Outcomes {
     }
 }
 
-/// Returns pieces with the reported rows.
 fn reported_pieces(
     outcomes: &Outcomes,
     kind: Net,

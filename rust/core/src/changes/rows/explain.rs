@@ -2,7 +2,7 @@
 
 use crate::changes::net::endpoints;
 use crate::changes::plan::{DerivedCommits, NetPlan};
-use crate::changes::range::derive::{CommitRows, MatchBy};
+use crate::changes::range::derive::{CommitRows, DerivedCommit, MatchBy};
 use crate::changes::{Changes, Kind, Net};
 use crate::error::Result;
 
@@ -32,18 +32,12 @@ impl Changes {
     /// `changes.partition_values`. The errors of the log.
     pub fn explain(&self) -> Result<Vec<Explained>> {
         if self.options.kind == Kind::Full {
+            let explain = |commit: DerivedCommit| {
+                let version = commit.stamp.version;
+                explained(version, commit.way, commit.reason, &commit.rows)
+            };
             let commits = DerivedCommits::new(self)?;
-            let explained = commits.map(|derived| {
-                let derived = derived?;
-                let version = derived.stamp.version;
-                Ok(explained(
-                    version,
-                    derived.way,
-                    derived.reason,
-                    &derived.rows,
-                ))
-            });
-            return explained.collect();
+            return commits.map(|commit| commit.map(explain)).collect();
         }
         let plan = NetPlan::new(self)?;
         let reason = match (plan.way, plan.kind) {

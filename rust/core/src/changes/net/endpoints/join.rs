@@ -29,12 +29,7 @@ pub(in crate::changes) fn net(
         .filter(|(presence, _)| matches!(presence, Presence::After) || needs_before(kind))
         .cloned()
         .unzip();
-    let Some(Runs {
-        before,
-        after,
-        counts,
-    }) = read_runs(rows, &presences, &pieces)?
-    else {
+    let Some((before, after, counts)) = read_runs(rows, &presences, &pieces)? else {
         return Ok(Some(Compared::TooMany));
     };
     if has_duplicates(&before) || has_duplicates(&after) {
@@ -70,12 +65,8 @@ pub(in crate::changes) fn net(
     finish(rows, matcher)
 }
 
-/// The rows before and after, ascending by id, and the number of rows of each piece.
-struct Runs {
-    before: Vec<Run>,
-    after: Vec<Run>,
-    counts: Vec<u64>,
-}
+/// The runs before and after, ascending by id, and the number of rows of each piece.
+type Runs = (Vec<Run>, Vec<Run>, Vec<u64>);
 
 /// Reads the runs of both sides; `None` if they exceed the limit.
 fn read_runs(
@@ -105,11 +96,7 @@ fn read_runs(
     }
     sort(&mut before)?;
     sort(&mut after)?;
-    Ok(Some(Runs {
-        before,
-        after,
-        counts,
-    }))
+    Ok(Some((before, after, counts)))
 }
 
 /// Returns the ids of `removed` rows that were also removed from a file added in the range, each with the
