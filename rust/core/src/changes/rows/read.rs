@@ -158,10 +158,10 @@ fn add_change_columns(
     labels: &Labels,
     batch: &RecordBatch,
 ) -> Result<RecordBatch> {
-    if resolved.is_without_change_columns() {
+    if resolved.without_change_columns {
         return Ok(batch.clone());
     }
-    let num_read = resolved.filter_schema().fields().len() - CHANGE_COLUMNS.len();
+    let num_read = resolved.filter_schema.fields().len() - CHANGE_COLUMNS.len();
     let rows = batch.num_rows();
     // the column with the position, the type or the code is the last one
     let extra = batch.columns().get(num_read);
@@ -197,16 +197,16 @@ fn add_change_columns(
             columns.extend(stamps(stamps_of_rows.iter().copied()));
         }
     }
-    let schema = Arc::clone(resolved.filter_schema());
+    let schema = Arc::clone(&resolved.filter_schema);
     let all = RecordBatch::try_new(schema, columns).map_err(columns_mismatch)?;
-    let filtered = match resolved.change_filter() {
+    let filtered = match &resolved.change_filter {
         None => all,
         Some(filter) => {
             let mask = filter.evaluate(&all)?;
             filter_record_batch(&all, &mask).map_err(columns_mismatch)?
         }
     };
-    let num_columns = resolved.num_columns();
+    let num_columns = resolved.num_columns;
     if num_columns == num_read {
         return Ok(filtered);
     }
@@ -243,7 +243,6 @@ fn no_change_type(reason: &str) -> Error {
     Error::corrupt("cdc.change_type", message)
 }
 
-/// Returns the change type of each row.
 pub(in crate::changes) fn change_types(column: Option<&ArrayRef>) -> Result<Vec<ChangeType>> {
     let types = types_in_file(column)?.iter().flatten();
     types
@@ -270,7 +269,6 @@ fn codes(column: Option<&ArrayRef>) -> Result<&UInt32Array> {
     column.ok_or_else(|| invalid_column("codes"))
 }
 
-/// Returns the change types of codes, as strings.
 fn types_of(codes: &UInt32Array) -> ArrayRef {
     let name = |code: &u32| ChangeCode::from_number(*code).change().name();
     let names = codes.values().iter().map(name);

@@ -27,7 +27,6 @@ use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType, same
 pub(super) const CHANGE_COLUMNS: [&str; 3] =
     ["_change_type", "_commit_version", "_commit_timestamp"];
 
-/// The maximum number of cached plans.
 const MAX_PLANS: usize = 64;
 
 /// The columns to read from changed files, as serializable values.
@@ -52,15 +51,16 @@ pub(in crate::changes) struct ResolvedDefinition {
     layout: TableLayout,
     /// Columns to read: the requested ones, then those that only the change filter needs.
     columns: Vec<String>,
-    num_columns: usize,
+    /// The number of requested columns.
+    pub(super) num_columns: usize,
     /// A filter that uses columns of the table only, applied while files are read.
     scan_filter: Option<BoundPredicate>,
     /// A filter that also uses change columns.
-    change_filter: Option<BoundPredicate>,
-    /// The columns to read and the change columns.
-    filter_schema: SchemaRef,
+    pub(super) change_filter: Option<BoundPredicate>,
+    /// The schema for the change filter: the columns to read and the change columns.
+    pub(super) filter_schema: SchemaRef,
     schema: SchemaRef,
-    without_change_columns: bool,
+    pub(super) without_change_columns: bool,
     /// Plans by partition columns and purpose.
     plans: Mutex<HashMap<(Vec<String>, Purpose), ReadPlan>>,
 }
@@ -106,7 +106,6 @@ impl ChangesDefinition {
         }
     }
 
-    /// Returns the definition without the change columns.
     pub(in crate::changes) fn without_change_columns(self) -> Self {
         Self {
             without_change_columns: true,
@@ -188,26 +187,6 @@ impl ResolvedDefinition {
         Arc::clone(&self.schema)
     }
 
-    /// Returns the schema that the change filter is applied to: the columns to read and the change columns.
-    pub(super) fn filter_schema(&self) -> &SchemaRef {
-        &self.filter_schema
-    }
-
-    /// Returns the number of table columns to return; columns that only the filter needs follow them.
-    pub(super) fn num_columns(&self) -> usize {
-        self.num_columns
-    }
-
-    pub(super) fn is_without_change_columns(&self) -> bool {
-        self.without_change_columns
-    }
-
-    /// Returns the filter to apply once the change of a row is known.
-    pub(super) fn change_filter(&self) -> Option<&BoundPredicate> {
-        self.change_filter.as_ref()
-    }
-
-    /// Returns the table's schema and its column mapping mode.
     pub(in crate::changes) fn table(&self) -> (&StructType, ColumnMappingMode) {
         (&self.layout.schema, self.layout.column_mapping)
     }
@@ -253,7 +232,6 @@ impl ResolvedDefinition {
         }
     }
 
-    /// Returns the plan for reading this file.
     pub(in crate::changes) fn plan(&self, file: &ScanFile, purpose: Purpose) -> Result<ReadPlan> {
         let mut partition_columns = Vec::new();
         for field in self.layout.schema.fields() {
@@ -313,7 +291,6 @@ fn is_change_column(name: &str) -> bool {
     CHANGE_COLUMNS.iter().any(|column| same_name(column, name))
 }
 
-/// Checks that no column to read has the name of a change column.
 fn check_not_reserved(columns: &[String]) -> Result<()> {
     let Some(name) = columns.iter().find(|name| is_change_column(name)) else {
         return Ok(());
