@@ -58,7 +58,6 @@ pub struct SnapshotDiff {
     pub totals: [Totals; 2],
 }
 
-/// A live file and its number of live rows.
 struct LiveFile {
     file: ScanFile,
     rows: Option<u64>,

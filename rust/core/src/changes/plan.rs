@@ -213,7 +213,6 @@ impl Iterator for DerivedCommits {
     }
 }
 
-/// The plan of the net outcome of a range.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct NetPlan {
     pub kind: Net,

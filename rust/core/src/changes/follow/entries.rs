@@ -42,7 +42,6 @@ enum EntryRows {
     Nothing,
 }
 
-/// Returns the sum of the sizes.
 pub(super) fn total_bytes(entries: &[Entry]) -> u64 {
     let bytes = entries.iter().map(|entry| entry.bytes);
     bytes.fold(0, u64::saturating_add)

@@ -349,7 +349,6 @@ impl Follow {
         Ok(())
     }
 
-    /// Lists the log from a version on.
     fn listing(&mut self, first: u64) -> Result<LogListing> {
         let known = &self.last_known;
         let from = known

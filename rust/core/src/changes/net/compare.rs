@@ -26,9 +26,7 @@ pub(in crate::changes) const MAX_ROWS: usize = 4 << 20;
 /// Maps by row identity: the keys are hashes, or row ids multiplied to be distributed evenly.
 pub(super) type IdentityMap<V> = HashMap<u128, V, BuildHasherDefault<KeyHasher>>;
 
-/// The result of a comparison.
 pub(in crate::changes) enum Compared {
-    /// The changed rows.
     Pieces(Vec<Piece>),
     /// There are too many rows: split the share.
     TooMany,
@@ -320,7 +318,6 @@ impl LabelledPieces {
         }
     }
 
-    /// Returns the number of rows of a piece, if known.
     pub(in crate::changes) fn rows(&self, piece: u32) -> Option<u64> {
         self.0.get(piece as usize)?.rows
     }
@@ -348,7 +345,6 @@ impl LabelledPieces {
         self.push_run(piece, row, 1, change, stamp);
     }
 
-    /// Labels consecutive rows of a piece.
     pub(super) fn push_run(
         &mut self,
         piece: u32,

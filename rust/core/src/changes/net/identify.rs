@@ -68,7 +68,6 @@ pub(in crate::changes) struct RowIdentity {
     pub most_rows: usize,
 }
 
-/// A row and its identity.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::changes) struct IdentifiedRow {
     /// The index of its piece, and its position in the file.
@@ -89,7 +88,6 @@ impl IdentifiedRow {
     }
 }
 
-/// Reads the identities of the rows of pieces.
 struct Identities {
     source: Source,
     resolved: Arc<ResolvedDefinition>,
@@ -101,7 +99,6 @@ struct Identities {
     with_values: bool,
 }
 
-/// Reads the identities of the rows of one share.
 #[derive(Clone, Copy)]
 pub(in crate::changes) struct ShareReader<'a> {
     pub source: &'a Source,
@@ -308,7 +305,6 @@ pub(super) fn tracked(column: Option<&ArrayRef>) -> Result<&Int64Array> {
     Ok(numbers)
 }
 
-/// Returns the row ids as identities.
 fn ids(column: Option<&ArrayRef>) -> Result<impl Iterator<Item = u128>> {
     let ids = tracked(column)?.values().iter();
     Ok(ids.map(|id| u128::from(id.cast_unsigned())))

@@ -80,7 +80,6 @@ pub(super) fn read(
     Ok(())
 }
 
-/// Sorts runs by their ids.
 pub(super) fn sort(runs: &mut [Run]) -> Result<()> {
     if !runs.is_sorted_by_key(|run| run.id) {
         pool()?.install(|| runs.par_sort_by_key(|run| run.id)); // files mostly ascend
@@ -99,7 +98,6 @@ pub(super) fn has_duplicates(runs: &[Run]) -> bool {
 pub(super) enum Joined {
     Before(Run),
     After(Run),
-    /// On both sides, with the same ids.
     Both(Run, Run),
 }
 
@@ -153,7 +151,6 @@ impl Rows for Vec<Run> {
     }
 }
 
-/// Returns the runs of a batch of a piece.
 fn runs(share: Share, piece: u32, batch: &RecordBatch) -> Result<Vec<Run>> {
     let mut runs: Vec<Run> = Vec::new();
     let rows = long(batch.columns().first())?.values().iter();

@@ -30,7 +30,6 @@ use crate::storage::pool::{Ordered, ordered};
 const RUN_BYTES: u64 = 4 << 20;
 const MIN_BYTES: u64 = RUN_BYTES / 256;
 
-/// The number of runs decoded ahead of the caller.
 const RUNS_AHEAD: usize = 2;
 
 /// Modification times are adjusted to ascend, beginning this many commits before the range, as in
@@ -203,7 +202,6 @@ fn decode(storage: &dyn Storage, run: &[(VersionedFile, i64)]) -> Result<Vec<Com
     Ok(commits)
 }
 
-/// Assigns the actions to their commits.
 fn assign_to_commits(actions: ActionBatch, starts: &[u32], commits: &mut [Commit]) -> Result<()> {
     let commit_index = |position: u32| {
         starts

@@ -75,7 +75,6 @@ pub(in crate::changes) enum CommitRows {
 }
 
 impl CommitRows {
-    /// Returns all of its pieces.
     pub(in crate::changes) fn pieces(&self) -> impl Iterator<Item = &Piece> {
         let (first, second): (&[Piece], &[Piece]) = match self {
             Self::Pieces(pieces) => (pieces, &[]),
@@ -85,7 +84,6 @@ impl CommitRows {
     }
 }
 
-/// The removed and the added rows.
 #[derive(Clone, Debug, Default)]
 pub(in crate::changes) struct RowChanges {
     pub removed: Vec<Piece>,

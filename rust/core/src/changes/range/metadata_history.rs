@@ -38,7 +38,6 @@ pub(in crate::changes) struct MetadataHistory {
 pub(in crate::changes) struct PartitionNames(Vec<String>);
 
 impl PartitionNames {
-    /// Returns the names of a snapshot's partition columns.
     pub(in crate::changes) fn of(snapshot: &Snapshot) -> Result<Self> {
         let mode = snapshot.properties().column_mapping_mode;
         let columns = &snapshot.metadata().partition_columns;
@@ -121,7 +120,6 @@ impl MetadataHistory {
         Ok(self.settings)
     }
 
-    /// Applies the protocol and the metadata of a commit.
     fn apply(&mut self, commit: &Commit, resolved: &ResolvedDefinition) -> Result<()> {
         let changed = || -> Result<Self> {
             let protocol = commit.protocol.clone().unwrap_or(self.protocol.clone());

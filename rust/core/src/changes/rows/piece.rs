@@ -94,12 +94,10 @@ impl ChangeCode {
         Self(number)
     }
 
-    /// Returns the number in a column.
     pub(in crate::changes) fn number(self) -> u32 {
         self.0
     }
 
-    /// Returns the type of the change.
     pub(in crate::changes) fn change(self) -> ChangeType {
         ChangeType::from_number((self.0 & 3) as u8)
     }

@@ -112,7 +112,6 @@ fn needs_before(kind: Net) -> bool {
     matches!(kind, Net::MinDelta | Net::Upsert { deleted: true })
 }
 
-/// Returns `true` if the endpoints suffice for this kind.
 pub(in crate::changes) fn suffice(kind: Net) -> bool {
     kind != Net::AppendOnly { deleted: true }
 }

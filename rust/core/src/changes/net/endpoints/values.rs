@@ -168,7 +168,6 @@ pub(super) fn label_changed(
     read_pairs.finish(resolved, stamps, labels)
 }
 
-/// A batch of rows in memory.
 struct CachedRows {
     piece: u32,
     rows: RecordBatch,
@@ -177,7 +176,6 @@ struct CachedRows {
     whole: bool,
 }
 
-/// The rows of the pairs, as read.
 struct ReadPairs {
     cached: Vec<CachedRows>,
     /// The positions of the cached rows of each pair.
@@ -185,7 +183,6 @@ struct ReadPairs {
     /// For each pair the exclusive or of the hashes of both rows, zero if they are equal; `None` while all
     /// rows are cached.
     hash_xors: Option<Vec<u128>>,
-    /// The number of columns to compare.
     num_columns: usize,
 }
 
@@ -200,7 +197,6 @@ impl ReadPairs {
         }
     }
 
-    /// Reads the batches of one piece.
     fn read(
         &mut self,
         request: &PieceRequest,
@@ -437,7 +433,6 @@ impl<'a> RequestedRows<'a> {
     }
 }
 
-/// The remaining budget of rows and bytes.
 struct Budget {
     rows: usize,
     bytes: usize,
@@ -455,7 +450,6 @@ fn fits(budget: &Mutex<Budget>, rows: &RecordBatch) -> bool {
     rest.is_some()
 }
 
-/// The rows read of a piece.
 enum ReadRows {
     /// Rows with their positions in the last column.
     Cached(RecordBatch),

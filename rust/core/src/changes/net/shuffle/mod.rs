@@ -50,7 +50,6 @@ const ROW_EVENTS: [(&str, DataType); 10] = [
     ("change", DataType::Int8),
 ];
 
-/// The columns of outcomes: piece, row, change, commit.
 const OUTCOMES: [(&str, DataType); 4] = [
     ("piece", DataType::Int32),
     ("row", DataType::Int64),

@@ -17,7 +17,6 @@ use crate::changes::range::derive::MatchBy;
 use crate::changes::rows::piece::ChangeType;
 use crate::error::Result;
 
-/// The number of events resolved at once.
 const EVENTS_AT_ONCE: usize = 1 << 17;
 
 /// Outcomes, batch by batch; events are read on demand.
@@ -159,7 +158,6 @@ impl OutcomeBatches {
     }
 }
 
-/// Appends the events of a batch.
 fn append(pending: &mut Vec<RowEvent>, batch: &RecordBatch) -> Result<()> {
     let wide_numbers = |at: usize| -> Result<Vec<u128>> {
         let high = numbers::<Int64Type>(batch, at)?.values().iter();

@@ -121,7 +121,6 @@ impl ReportedRows {
     }
 }
 
-/// Appends the outcomes of a batch.
 fn append(pending: &mut Vec<Outcome>, batch: &RecordBatch) -> Result<()> {
     let pieces = numbers::<Int32Type>(batch, 0)?.values().iter();
     let rows = numbers::<Int64Type>(batch, 1)?.values().iter();
