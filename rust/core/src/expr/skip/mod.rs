@@ -84,7 +84,7 @@ struct Range {
     /// There may be a null.
     has_nulls: BooleanBuffer,
     /// There may be a `NaN` outside of the bounds.
-    nan: bool,
+    has_nan: bool,
 }
 
 impl Range {
@@ -224,7 +224,7 @@ impl Units<'_> {
     /// Evaluates `IN` on bounds; with `or_null`, the list also contains null.
     fn in_list(&self, range: Range, list: &InList, or_null: bool) -> Result<PossibleResults> {
         let mut members = list.membership(self.len, range.min.as_ref(), range.max.as_ref())?;
-        if range.nan {
+        if range.has_nan {
             let has_nan = list.has_nan();
             members.listed = &members.listed | &self.all_or_none(has_nan);
             members.unlisted = &members.unlisted | &self.all_or_none(!has_nan);
@@ -244,7 +244,7 @@ impl Units<'_> {
         value: &Scalar<ArrayRef>,
     ) -> Result<PossibleResults> {
         let (mut is_true, mut is_false) = self.compare(order, range, Some(value), Some(value))?;
-        if range.nan {
+        if range.has_nan {
             let nan = Int64Array::from(vec![NAN_KEY]);
             let nan_matches = order.kernel()(&nan, value).map_err(failed)?.true_count() > 0;
             is_true = &is_true | &self.all_or_none(nan_matches);
@@ -260,7 +260,7 @@ impl Units<'_> {
         mut right: Range,
     ) -> Result<PossibleResults> {
         for side in [&mut left, &mut right] {
-            if side.nan {
+            if side.has_nan {
                 side.max = None;
             }
         }
@@ -381,10 +381,10 @@ impl Units<'_> {
         }
         let (has_values, has_nulls) = self.presence(column)?;
         let bounds = self.bounds_of(column)?;
-        let nan = column.data_type.is_floating() && !bounds.covers_nan;
+        let has_nan = column.data_type.is_floating() && !bounds.covers_nan;
         let convert = |values: ArrayRef| -> Result<ArrayRef> {
             let values = form.of(&values, column)?;
-            if !nan {
+            if !has_nan {
                 return Ok(values);
             }
             let nan_key = Int64Array::new_scalar(NAN_KEY);
@@ -406,7 +406,7 @@ impl Units<'_> {
             max,
             has_values,
             has_nulls,
-            nan,
+            has_nan,
         };
         self.ranges.push((Arc::clone(column), form, range.clone()));
         Ok(range)
