@@ -80,9 +80,9 @@ pub fn for_spark(
         }),
         Err(CannotPrint(reason)) => {
             let message = format!(
-                "{description} {reason}, and an expression of a table may have only columns of the table, literals, \
-                 operators, casts, CASE, and functions of Spark that depend on nothing but their arguments and the \
-                 time: {}",
+                "{description} {reason}, and an expression of a table may have only columns of the table, \
+                 literals, operators, casts, CASE, and functions of Spark that depend on nothing but their \
+                 arguments and the time: {}",
                 clipped(text)
             );
             Err(Error::unsupported("spark.expression", message))
