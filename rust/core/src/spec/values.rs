@@ -62,7 +62,7 @@ pub(crate) fn decimal(text: &str, precision: u8, scale: i8, excess: ExcessDigits
         let zeros = u32::try_from(power + 1).ok()?;
         value = value.checked_mul(10i128.checked_pow(zeros)?)?;
     }
-    value += i128::from(round_up);
+    value = value.checked_add(i128::from(round_up))?;
     let limit = 10i128.checked_pow(u32::from(precision))?;
     if value >= limit {
         return None;

@@ -54,6 +54,8 @@ fn parses_decimals_exactly() {
     ] {
         assert_eq!(decimal(text, 3, 2, ExcessDigits::Round), expected, "{text}");
     }
+    let overflowing = format!("{}.5", i128::MAX);
+    assert_eq!(decimal(&overflowing, 38, 0, ExcessDigits::Round), None);
 }
 
 #[test]
