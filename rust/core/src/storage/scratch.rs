@@ -10,7 +10,8 @@ use super::failures::failed;
 use super::{LocalStorage, Storage, platform};
 use crate::error::Result;
 
-/// A directory in the system's temporary directory (`TMPDIR`); it is deleted with this value.
+/// A directory in the system's temporary directory (`TMPDIR`) that other users cannot read; it is deleted with
+/// this value.
 #[derive(Debug)]
 pub struct Scratch {
     directory: PathBuf,
@@ -26,7 +27,8 @@ impl Scratch {
     pub fn new() -> Result<Self> {
         let directory = std::env::temp_dir().join(format!("deltareplay-{}", Uuid::new_v4()));
         let name = directory.to_string_lossy().into_owned();
-        fs::create_dir_all(&directory).map_err(|cause| failed("create", &name, cause))?;
+        platform::create_private_directory(&directory)
+            .map_err(|cause| failed("create", &name, cause))?;
         let path = platform::from_system(&name).unwrap_or_else(|| name.as_str().into());
         Ok(Self {
             directory,

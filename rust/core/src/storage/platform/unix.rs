@@ -1,9 +1,9 @@
 //! Linux, macOS and other Unix systems: paths have the form of a location already.
 
 use std::borrow::Cow;
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use crate::error::Result;
@@ -37,7 +37,6 @@ pub(in crate::storage) fn display(real: &Path) -> String {
 }
 
 /// Accepts every name: all are ordinary file names.
-#[allow(clippy::unnecessary_wraps)] // other systems refuse some
 pub(in crate::storage) fn check_names(_path: &str) -> Result<()> {
     Ok(())
 }
@@ -48,6 +47,11 @@ pub(in crate::storage) fn open(path: &Path) -> io::Result<File> {
         .read(true)
         .custom_flags(libc::O_NONBLOCK) // no effect on regular files
         .open(path)
+}
+
+/// Creates a directory that other users cannot read.
+pub(in crate::storage) fn create_private_directory(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
 /// Creates a file that only this process sees and that is deleted when it is closed: its name is removed at

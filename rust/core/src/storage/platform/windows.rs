@@ -1,7 +1,7 @@
 //! Windows: paths begin with a drive, and `\` is a separator, too.
 
 use std::borrow::Cow;
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
 use std::os::windows::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
@@ -100,6 +100,11 @@ pub(in crate::storage) fn open(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
+/// Creates a directory; the rights are those of the parent, which is usually the user's own.
+pub(in crate::storage) fn create_private_directory(path: &Path) -> io::Result<()> {
+    fs::create_dir_all(path)
+}
+
 /// Creates a file that only this process opens and that is deleted when it is closed.
 pub(in crate::storage) fn create_temporary(path: &Path) -> io::Result<File> {
     OpenOptions::new()
@@ -126,7 +131,6 @@ pub(in crate::storage) fn modification_time(metadata: &Metadata) -> i64 {
 
 /// Does nothing: Windows has no such call; the NTFS journal keeps a directory consistent, but may lose its
 /// last entries.
-#[allow(clippy::unnecessary_wraps)] // other systems sync, and may fail
 pub(in crate::storage) fn sync_directory(_directory: &str) -> io::Result<()> {
     Ok(())
 }

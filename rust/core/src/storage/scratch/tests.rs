@@ -15,3 +15,13 @@ fn dropping_a_scratch_directory_deletes_its_files() {
     drop(scratch);
     assert!(!directory.exists());
 }
+
+#[cfg(unix)]
+#[test]
+fn other_users_cannot_read_a_scratch_directory() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let scratch = Scratch::new().unwrap();
+    let metadata = fs::metadata(&scratch.directory).unwrap();
+    assert_eq!(metadata.permissions().mode() & 0o777, 0o700);
+}
