@@ -73,12 +73,7 @@ pub fn compact_log(
         .commits
         .iter()
         .filter(|commit| (start..=end).contains(&commit.version))
-        .map(|commit| TailFile {
-            start: commit.version,
-            end: commit.version,
-            compacted: false,
-            file: commit.file.clone(),
-        })
+        .map(|commit| commit.clone().into())
         .collect();
     if commits.len() as u64 != (end - start).saturating_add(1) {
         let is_missing = |version: &u64| !commits.iter().any(|commit| commit.start == *version);

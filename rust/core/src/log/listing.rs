@@ -172,6 +172,13 @@ impl LogListing {
         listing
     }
 
+    /// Returns the checksum of a version.
+    pub fn checksum(&self, version: u64) -> Option<FileMeta> {
+        let mut checksums = self.checksums.iter();
+        let checksum = checksums.find(|checksum| checksum.version == version);
+        checksum.map(|checksum| checksum.file.clone())
+    }
+
     /// Returns the newest version of all commits and complete checkpoints.
     pub fn latest(&self) -> Option<u64> {
         let commit = self.commits.last().map(|commit| commit.version);

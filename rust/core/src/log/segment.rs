@@ -25,6 +25,28 @@ pub struct TailFile {
     pub file: FileMeta,
 }
 
+impl From<VersionedFile> for TailFile {
+    fn from(VersionedFile { version, file }: VersionedFile) -> Self {
+        Self {
+            start: version,
+            end: version,
+            compacted: false,
+            file,
+        }
+    }
+}
+
+impl From<CompactedFile> for TailFile {
+    fn from(CompactedFile { start, end, file }: CompactedFile) -> Self {
+        Self {
+            start,
+            end,
+            compacted: true,
+            file,
+        }
+    }
+}
+
 /// Unreadable files that a segment must not use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnreadableFiles {
@@ -103,11 +125,10 @@ impl LogSegment {
                 error
             }
         })?;
-        let last_commit = listing
-            .commits
+        let timestamps = file_timestamps(&listing.commits);
+        let last_commit = timestamps
             .iter()
-            .find(|commit| commit.version == version)
-            .map(|commit| commit.file.clone());
+            .find(|(commit, _)| commit.version == version);
         let mut warnings: Vec<LogWarning> = listing
             .warnings
             .iter()
@@ -127,29 +148,25 @@ impl LogSegment {
                 message,
             ));
         }
-        let checksum = listing
-            .checksums
-            .iter()
-            .find(|checksum| checksum.version == version)
-            .map(|checksum| checksum.file.clone());
+        let checkpoint_file = checkpoint
+            .as_ref()
+            .and_then(|checkpoint| checkpoint.files.first());
         Ok(Self {
             version,
             tail: tail(listing, &commits, begin, version, unreadable),
-            file_timestamp: file_timestamp(listing, version)
-                .or(checkpoint
-                    .as_ref()
-                    .and_then(|checkpoint| checkpoint.files.first())
-                    .map(|file| file.modification_time))
+            file_timestamp: last_commit
+                .map(|(_, time)| *time)
+                .or(checkpoint_file.map(|file| file.modification_time))
                 .unwrap_or_default(),
+            last_commit: last_commit.map(|(commit, _)| commit.file.clone()),
+            checksum: listing.checksum(version),
             commits,
             checkpoint,
-            last_commit,
-            checksum,
             warnings,
         })
     }
 
-    /// Returns the paths of the checkpoint and the tail, for messages and tests.
+    /// Returns the paths of the checkpoint and the tail.
     pub fn paths(&self) -> Vec<&str> {
         let checkpoint = self
             .checkpoint
@@ -236,36 +253,14 @@ fn tail(
         if commit.version < covered {
             continue;
         }
-        match usable.get(&commit.version) {
-            Some(file) => {
-                tail.push(TailFile {
-                    start: file.start,
-                    end: file.end,
-                    compacted: true,
-                    file: file.file.clone(),
-                });
-                covered = file.end.saturating_add(1);
-            }
-            None => {
-                let VersionedFile { version, file } = commit.clone();
-                tail.push(TailFile {
-                    start: version,
-                    end: version,
-                    compacted: false,
-                    file,
-                });
-                covered = commit.version.saturating_add(1);
-            }
-        }
+        let file = match usable.get(&commit.version) {
+            Some(compacted) => TailFile::from((*compacted).clone()),
+            None => TailFile::from(commit.clone()),
+        };
+        covered = file.end.saturating_add(1);
+        tail.push(file);
     }
     tail
-}
-
-/// Returns the commit's modification time, increased if an earlier commit is not older.
-fn file_timestamp(listing: &LogListing, version: u64) -> Option<i64> {
-    let times = file_timestamps(&listing.commits);
-    let of_version = times.iter().find(|(commit, _)| commit.version == version);
-    of_version.map(|(_, time)| *time)
 }
 
 /// Returns the commits with their modification times in milliseconds, adjusted to ascend strictly.

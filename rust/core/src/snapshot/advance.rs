@@ -13,7 +13,7 @@ use crate::codec::commit::{ActionBatch, ActionSelection};
 use crate::codec::file_actions::{ADD_FIELDS, FileField};
 use crate::error::{Error, Result};
 use crate::log::segment::gap;
-use crate::log::{LogListing, LogSegment, LogWarning, TailFile, VersionedFile, path};
+use crate::log::{LogListing, LogSegment, LogWarning, path};
 use crate::replay::{ActiveFiles, Reconciler, Source, decode_tail};
 use crate::storage::FileMeta;
 
@@ -150,25 +150,16 @@ fn extended(segment: &LogSegment, listing: &LogListing, version: u64) -> Result<
         if commit.version != expected {
             return Err(gap(expected));
         }
-        let VersionedFile { version, file } = commit.clone();
-        next.version = version;
-        next.file_timestamp = file
+        next.version = commit.version;
+        next.file_timestamp = commit
+            .file
             .modification_time
             .max(next.file_timestamp.saturating_add(1));
-        next.tail.push(TailFile {
-            start: version,
-            end: version,
-            compacted: false,
-            file: file.clone(),
-        });
-        next.last_commit = Some(file);
+        next.tail.push(commit.clone().into());
+        next.last_commit = Some(commit.file.clone());
         next.commits.push(commit.clone());
     }
-    next.checksum = listing
-        .checksums
-        .iter()
-        .find(|checksum| checksum.version == version)
-        .map(|checksum| checksum.file.clone());
+    next.checksum = listing.checksum(version);
     Ok(next)
 }
 

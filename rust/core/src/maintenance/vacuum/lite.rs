@@ -83,12 +83,7 @@ pub(super) fn candidates(
         .commits
         .into_iter()
         .filter(|commit| (begin..=end).contains(&commit.version))
-        .map(|commit| TailFile {
-            start: commit.version,
-            end: commit.version,
-            compacted: false,
-            file: commit.file,
-        })
+        .map(TailFile::from)
         .collect();
     let fields = vec![
         FileField::Path,

@@ -57,7 +57,7 @@ pub(super) fn read(
         let selection = Selection {
             action,
             columns: FileColumns::fields_only(&fields),
-            hidden: Arc::default(),
+            tail_keys: Arc::default(),
             with_keys: true,
             stats_shape: arrow_schema::Fields::empty(),
             sizes: BatchSizes::STREAMED,
@@ -241,21 +241,12 @@ pub(super) fn compacted(
     expire: bool,
     findings: &mut Findings,
 ) -> Result<()> {
-    let tail = |start, end, compacted, file| TailFile {
-        start,
-        end,
-        compacted,
-        file,
-    };
     let inside = listing
         .commits
         .iter()
         .filter(|commit| (file.start..=file.end).contains(&commit.version));
-    let commits: Vec<TailFile> = inside
-        .map(|commit| tail(commit.version, commit.version, false, commit.file.clone()))
-        .collect();
-    let compacted = tail(file.start, file.end, true, file.file.clone());
-    let compacted = reconciled(source, &[compacted])?;
+    let commits: Vec<TailFile> = inside.map(|commit| commit.clone().into()).collect();
+    let compacted = reconciled(source, &[file.clone().into()])?;
     if commits.len() as u64 != file.end - file.start + 1 {
         return Ok(()); // some of its commits are deleted already
     }
