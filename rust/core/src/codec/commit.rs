@@ -279,7 +279,7 @@ impl ActionDecoder {
         let position = self.out.num_positions;
         self.out.num_positions = position.checked_add(1).ok_or(Problem::Json(JsonError {
             offset: 0,
-            what: "the batch has more than 2^32 - 1 actions",
+            message: "the batch has more than 2^32 - 1 actions",
         }))?;
         cursor.begin_object()?;
         let mut first = true;
@@ -346,7 +346,7 @@ fn file_action(
     if actions.builder.text_bytes() > MAX_BATCH_TEXT {
         return Err(JsonError {
             offset: cursor.offset(),
-            what: "one file holds more than 1 GiB of text",
+            message: "one file holds more than 1 GiB of text",
         });
     }
     actions.builder.append(&raw)?;
@@ -368,7 +368,7 @@ fn sidecar(cursor: &mut Cursor<'_>) -> std::result::Result<Sidecar, JsonError> {
     })?;
     let path = path.ok_or(JsonError {
         offset: begin,
-        what: "the sidecar has no path",
+        message: "the sidecar has no path",
     })?;
     Ok(Sidecar {
         path,
@@ -398,12 +398,12 @@ impl Problem {
                 let message = format!(
                     "the last line is not complete ({}): the file was not written to its end; restore it from \
                      a backup, or ask its writer",
-                    problem.what
+                    problem.message
                 );
                 (problem.offset, Error::corrupt("commit.torn", message))
             }
             Problem::Json(problem) => {
-                let message = format!("the line is not a JSON action: {}", problem.what);
+                let message = format!("the line is not a JSON action: {}", problem.message);
                 (problem.offset, Error::corrupt("commit.json", message))
             }
         };

@@ -78,7 +78,7 @@ impl<'a> RawFileAction<'a> {
         if raw.path.is_none() {
             return Err(JsonError {
                 offset: begin,
-                what: "the file action has no path",
+                message: "the file action has no path",
             });
         }
         Ok(raw)
@@ -101,10 +101,10 @@ impl<'a> RawDescriptor<'a> {
             Ok(true)
         })?;
         if raw.storage_type.is_none() || raw.path_or_inline.is_none() {
-            let what = "the deletion vector has no storageType or no pathOrInlineDv";
+            let message = "the deletion vector has no storageType or no pathOrInlineDv";
             return Err(JsonError {
                 offset: begin,
-                what,
+                message,
             });
         }
         Ok(raw)
@@ -116,7 +116,7 @@ fn i32_at(cursor: &mut Cursor<'_>) -> Result<i32, JsonError> {
     let offset = cursor.offset();
     i32::try_from(cursor.i64()?).map_err(|_| JsonError {
         offset,
-        what: "expected a 32-bit integer",
+        message: "expected a 32-bit integer",
     })
 }
 
@@ -334,7 +334,7 @@ impl TextDecoder {
         // fails only if the numbers of keys and values differ
         builder.append(is_valid).map_err(|_| JsonError {
             offset: 0,
-            what: "a key of the map has no value",
+            message: "a key of the map has no value",
         })
     }
 }

@@ -8,14 +8,15 @@ use std::sync::Arc;
 
 use arrow_array::builder::{BooleanBuilder, Int64Builder, StringBuilder};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StructArray, TimestampMicrosecondArray};
-use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
 use serde_json::{Map, Value};
 
 use super::commit::{decode_files, read_commit_info};
 use super::listing::{LogListing, VersionedFile};
 use super::segment::file_timestamps;
 use crate::codec::commit::{ActionDecoder, ActionSelection, columns_error, parse_commit_info};
-use crate::codec::file_actions::{STRING_MAP, string_map_builder};
+use crate::codec::control_columns::{boolean, long, structure, text, text_map};
+use crate::codec::file_actions::string_map_builder;
 use crate::error::{Error, ErrorKind, Result};
 use crate::spec::json::{Cursor, JsonError};
 use crate::spec::properties::InCommitTimestampEnablement;
@@ -41,7 +42,7 @@ pub fn in_commit_timestamp(commit_info: &str) -> Result<Option<i64>> {
     read(&mut Cursor::new(commit_info)).map_err(|problem: JsonError| {
         Error::corrupt(
             "commit.in_commit_timestamp",
-            format!("commitInfo cannot be read: {}", problem.what),
+            format!("commitInfo cannot be read: {}", problem.message),
         )
     })
 }
@@ -99,7 +100,7 @@ pub fn version_at(
 impl TimestampMatch {
     /// Returns the error for a timestamp outside of the history.
     pub fn into_error(self, timestamp: i64) -> Error {
-        let (what, version, time, remedy) = match self {
+        let (position, version, time, remedy) = match self {
             Self::Before(version, time) => (
                 "before the oldest version that can be read,",
                 version,
@@ -115,7 +116,7 @@ impl TimestampMatch {
             ),
         };
         let message = format!(
-            "timestamp {} is {what} version {version}, committed at {}: pass {remedy}, or a version",
+            "timestamp {} is {position} version {version}, committed at {}: pass {remedy}, or a version",
             render(timestamp),
             render(time)
         );
@@ -286,38 +287,23 @@ const JOB: [&str; 6] = [
     "triggerType",
 ];
 
-fn text_struct(names: &[&str]) -> Fields {
-    names
-        .iter()
-        .map(|name| Field::new(*name, DataType::Utf8, true))
-        .collect()
-}
-
 /// Returns the schema of the history: the columns of `DESCRIBE HISTORY`.
 pub fn history_schema() -> SchemaRef {
-    let text = |name: &str| Field::new(name, DataType::Utf8, true);
+    let instant = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
     Arc::new(Schema::new(vec![
-        Field::new("version", DataType::Int64, false),
-        Field::new(
-            "timestamp",
-            DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
-            false,
-        ),
+        Arc::new(Field::new("version", DataType::Int64, false)),
+        Arc::new(Field::new("timestamp", instant, false)),
         text("userId"),
         text("userName"),
         text("operation"),
-        Field::new("operationParameters", STRING_MAP.clone(), true),
-        Field::new("job", DataType::Struct(text_struct(&JOB)), true),
-        Field::new(
-            "notebook",
-            DataType::Struct(text_struct(&["notebookId"])),
-            true,
-        ),
+        text_map("operationParameters"),
+        structure("job", JOB.map(text).into_iter().collect()),
+        structure("notebook", [text("notebookId")].into_iter().collect()),
         text("clusterId"),
-        Field::new("readVersion", DataType::Int64, true),
+        long("readVersion"),
         text("isolationLevel"),
-        Field::new("isBlindAppend", DataType::Boolean, true),
-        Field::new("operationMetrics", STRING_MAP.clone(), true),
+        boolean("isBlindAppend"),
+        text_map("operationMetrics"),
         text("userMetadata"),
         text("engineInfo"),
     ]))

@@ -82,7 +82,7 @@ pub struct Selection {
     /// The columns of each row.
     pub columns: FileColumns,
     /// The keys of the tail: rows with one of them are skipped.
-    pub hidden: Arc<KeySet>,
+    pub tail_keys: Arc<KeySet>,
     /// True to return the keys of the rows.
     pub with_keys: bool,
     /// The type of `stats_parsed`, for statistics that must be converted to text.
@@ -166,7 +166,7 @@ impl Checkpoint {
         let mut keys = self.source.keys.of_batch(&actions.rows)?;
         let mut live: Vec<bool> = keys
             .iter()
-            .map(|key| !selection.hidden.contains(key))
+            .map(|key| !selection.tail_keys.contains(key))
             .collect();
         if let Some(filter) = &selection.filter {
             let parsed = filter.columns().of(&actions.rows).map_err(located)?;
@@ -321,13 +321,13 @@ impl PendingBatch {
     /// Adds rows, without those of other actions and those that the tail hides.
     fn push(&mut self, rows: FileRows, selection: &Selection, keys: &Keys) -> Result<()> {
         let present = rows.present();
-        let live = if selection.hidden.is_empty() && !selection.with_keys {
+        let live = if selection.tail_keys.is_empty() && !selection.with_keys {
             present
         } else {
             let mut live = BooleanBufferBuilder::new(present.len());
             live.append_buffer(&present);
             keys.visit(rows.path(), rows.vector(), &mut |row, key| {
-                if selection.hidden.contains(&key) {
+                if selection.tail_keys.contains(&key) {
                     live.set_bit(row, false);
                 } else if selection.with_keys {
                     self.keys.push(key);
@@ -390,7 +390,6 @@ fn read_manifest(storage: &dyn Storage, path: &str) -> Result<Bytes> {
     storage.read_at_most(path, MAX_MANIFEST_BYTES)
 }
 
-/// Decodes the control actions of a JSON manifest.
 fn manifest_control(bytes: &[u8]) -> Result<Control> {
     let mut decoder = ActionDecoder::new(ActionSelection {
         control: true,

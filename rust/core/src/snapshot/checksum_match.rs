@@ -15,12 +15,12 @@ use crate::spec::Protocol;
 /// Returns the error for a value on which the log and its checksum disagree.
 pub(super) fn mismatch(
     checksum: &Checksum,
-    what: &str,
+    name: &str,
     expected: &dyn Debug,
     actual: &dyn Debug,
 ) -> Error {
     let message = format!(
-        "the log and its checksum disagree on {what}: the checksum says {expected:?}, the log gives {actual:?}; a commit or \
+        "the log and its checksum disagree on {name}: the checksum says {expected:?}, the log gives {actual:?}; a commit or \
          the checksum is damaged: restore the one that is, or delete the checksum if the log is known to be right"
     );
     Error::corrupt("checksum.mismatch", message).at_path(checksum.path.clone())
@@ -29,13 +29,13 @@ pub(super) fn mismatch(
 /// Compares a value, if both the checksum and the log have it.
 pub(super) fn check<T: PartialEq + Debug>(
     checksum: &Checksum,
-    what: &str,
+    name: &str,
     expected: Option<&T>,
     actual: Option<&T>,
 ) -> Result<()> {
     match (expected, actual) {
         (Some(expected), Some(actual)) if expected != actual => {
-            Err(mismatch(checksum, what, expected, actual))
+            Err(mismatch(checksum, name, expected, actual))
         }
         _ => Ok(()),
     }
@@ -112,7 +112,7 @@ impl Snapshot {
             )
         });
         match totals {
-            Err(error) if checksum.answers => {
+            Err(error) if checksum.is_trusted => {
                 self.0.cache.set_contradicted();
                 let message = format!("the log was used: {}", error.message());
                 self.warn(LogWarning::new(

@@ -158,7 +158,7 @@ impl Snapshot {
         if let Some(cached) = self.cached_files(&FileColumns::fields_only(&[FileField::Size])) {
             return Ok(cached.batches().iter().filter_map(total_size).sum());
         }
-        match self.checksum_answers(|values| values.table_size_bytes) {
+        match self.checksum_value(|values| values.table_size_bytes) {
             Some(known) => Ok(known),
             None => self.totals(source).map(|totals| totals.size_in_bytes),
         }
@@ -168,20 +168,20 @@ impl Snapshot {
     pub fn known_num_files(&self) -> Option<u64> {
         match self.cached_files(&FileColumns::default()) {
             Some(cached) => Some(cached.num_rows() as u64),
-            None => self.checksum_answers(|values| values.num_files),
+            None => self.checksum_value(|values| values.num_files),
         }
     }
 
     /// Returns the version checksum, if there is one and the log does not contradict it.
     pub fn checksum(&self) -> Option<VersionChecksum> {
-        self.checksum_answers(|values| Some(values.clone()))
+        self.checksum_value(|values| Some(values.clone()))
     }
 
-    fn checksum_answers<T>(&self, value: impl Fn(&VersionChecksum) -> Option<T>) -> Option<T> {
+    fn checksum_value<T>(&self, value: impl Fn(&VersionChecksum) -> Option<T>) -> Option<T> {
         self.0
             .checksum
             .as_ref()
-            .filter(|checksum| checksum.answers && !self.0.cache.is_contradicted())
+            .filter(|checksum| checksum.is_trusted && !self.0.cache.is_contradicted())
             .and_then(|checksum| value(&checksum.values))
     }
 
@@ -229,7 +229,7 @@ impl Snapshot {
 
     /// Returns the latest transaction of each application, without expired ones.
     pub fn transactions(&self, source: &Source) -> Result<Vec<SetTransaction>> {
-        let checksummed = self.checksum_answers(|values| values.set_transactions.clone());
+        let checksummed = self.checksum_value(|values| values.set_transactions.clone());
         let all = match checksummed {
             Some(transactions) if self.0.cache.state().is_none() => transactions,
             _ => self.state(source)?.transactions.values().cloned().collect(),
@@ -246,7 +246,7 @@ impl Snapshot {
 
     /// Returns the live domains.
     pub fn domain_metadata(&self, source: &Source) -> Result<Vec<DomainMetadata>> {
-        match self.checksum_answers(|values| values.domain_metadata.clone()) {
+        match self.checksum_value(|values| values.domain_metadata.clone()) {
             Some(domains) if self.0.cache.state().is_none() => Ok(domains
                 .into_iter()
                 .filter(|domain| !domain.removed)

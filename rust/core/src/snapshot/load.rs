@@ -178,7 +178,7 @@ fn open(
     }
     let mut state = None;
     let mut definition = None;
-    if let Some(Checksum { path, values, .. }) = checksum.as_ref().filter(|known| known.answers)
+    if let Some(Checksum { path, values, .. }) = checksum.as_ref().filter(|known| known.is_trusted)
         && let (Some(protocol), Some(metadata)) = (values.protocol.clone(), values.metadata.clone())
     {
         match TableDefinition::new(source, protocol, metadata, &mut warnings) {
@@ -262,6 +262,7 @@ fn tail_requests(max_requests: usize) -> usize {
     max_requests - max_requests / 8 - 1
 }
 
+/// The bytes of a file; `None` if there is no such file, or if it is read in pieces.
 type Content = Option<Result<Bytes>>;
 
 /// Requests the version's own commit and its checksum at once. A commit that is read in pieces is omitted.
@@ -346,11 +347,11 @@ fn parsed_checksum(
     };
     match content.and_then(|bytes| VersionChecksum::parse(&bytes)) {
         Ok(values) => {
-            let answers = !segment.commits.iter().any(|commit| commit.file.size == 0);
+            let is_trusted = !segment.commits.iter().any(|commit| commit.file.size == 0);
             Ok(Some(Checksum {
                 path: file.path.clone(),
                 values,
-                answers,
+                is_trusted,
             }))
         }
         Err(error) if error.kind() == ErrorKind::Interrupted => Err(error),

@@ -67,7 +67,7 @@ struct Checksum {
     values: VersionChecksum,
     /// True if its values are used instead of a replay. False if a commit file is empty, which the checksum
     /// may contradict: its values then only verify a replay.
-    answers: bool,
+    is_trusted: bool,
 }
 
 impl TableDefinition {

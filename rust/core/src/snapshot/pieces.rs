@@ -96,7 +96,7 @@ impl Snapshot {
             Some(_) => &REMOVE_FIELDS,
             None => &[],
         };
-        let (work, hidden, batches, removed) = self.with_fallback(source, |segment| {
+        let (work, tail_keys, batches, removed) = self.with_fallback(source, |segment| {
             let mut work = checkpoint_work(source, segment, options.target_size)?;
             if options.keyed {
                 work.extend(commit_work(segment, options.target_size));
@@ -112,7 +112,7 @@ impl Snapshot {
                 unexpired.collect::<Result<Vec<_>>>()
             });
             let removed = removed.transpose()?.unwrap_or_default();
-            Ok((work, replay.into_hidden(), live, removed))
+            Ok((work, replay.into_tail_keys(), live, removed))
         })?;
         let spec = PieceSpec::new(self, source, plan, options);
         Ok(ReplayPlan {
@@ -120,7 +120,7 @@ impl Snapshot {
                 .into_iter()
                 .map(|work| ReplayPiece { plan, work })
                 .collect(),
-            tail: ReplayTail::new(spec, hidden)?,
+            tail: ReplayTail::new(spec, tail_keys)?,
             files: FileTable { schema, batches },
             tombstones: FileTable {
                 schema: schema_of(&REMOVE_FIELDS),

@@ -127,7 +127,7 @@ pub(super) struct Replay {
     /// Tombstones of the tail.
     pub(super) removes: Vec<RecordBatch>,
     checkpoint: Option<Checkpoint>,
-    hidden: Arc<KeySet>,
+    tail_keys: Arc<KeySet>,
     pub(super) state: LogState,
     stats_shape: Fields,
 }
@@ -177,7 +177,7 @@ impl Replay {
             adds: Vec::new(),
             removes: Vec::new(),
             checkpoint,
-            hidden: Arc::default(),
+            tail_keys: Arc::default(),
             state,
             // there are no typed statistics if the schema lacks physical names
             stats_shape: TableColumns::of(snapshot).stats_shape().unwrap_or_default(),
@@ -191,7 +191,7 @@ impl Replay {
                 replay.removes.push(project(&rows, removes)?);
             }
         }
-        replay.hidden = Arc::new(reconciler.into_seen());
+        replay.tail_keys = Arc::new(reconciler.into_seen());
         Ok(replay)
     }
 
@@ -206,7 +206,7 @@ impl Replay {
         Selection {
             action,
             columns: request.columns.clone(),
-            hidden: Arc::clone(&self.hidden),
+            tail_keys: Arc::clone(&self.tail_keys),
             with_keys: keep,
             stats_shape: self.stats_shape.clone(),
             filter: request.filter.clone(),
@@ -219,9 +219,8 @@ impl Replay {
         }
     }
 
-    /// Returns the keys of all files in the tail.
-    pub(super) fn into_hidden(self) -> Arc<KeySet> {
-        self.hidden
+    pub(super) fn into_tail_keys(self) -> Arc<KeySet> {
+        self.tail_keys
     }
 
     /// Returns all requested rows: the checkpoint's in their order, then the tail's, oldest first.

@@ -44,7 +44,7 @@ impl PieceRows {
         let selection = Selection {
             action: FileAction::Add,
             columns: tail.columns()?,
-            hidden: tail.hidden(),
+            tail_keys: tail.keys(),
             with_keys: tail.spec().keyed,
             stats_shape: tail.table_columns().stats_shape().unwrap_or_default(),
             sizes: BatchSizes::SENT,
@@ -79,7 +79,7 @@ impl PieceRows {
         let selection = Selection {
             action: FileAction::Remove,
             columns: FileColumns::fields_only(&REMOVE_FIELDS),
-            hidden: tail.hidden(),
+            tail_keys: tail.keys(),
             with_keys: false,
             stats_shape: Fields::empty(),
             sizes: BatchSizes::SENT,

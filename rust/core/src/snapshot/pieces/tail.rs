@@ -36,7 +36,6 @@ pub(super) struct PieceSpec {
     keys: Keys,
     /// True if rows come with their keys.
     pub(super) keyed: bool,
-    /// The timestamp since which tombstones are requested.
     pub(super) tombstones_since: Option<i64>,
 }
 
@@ -73,15 +72,15 @@ impl PieceSpec {
 pub struct ReplayTail {
     spec: Arc<PieceSpec>,
     table_schema: Arc<StructType>,
-    hidden: Arc<KeySet>,
+    keys: Arc<KeySet>,
 }
 
 impl ReplayTail {
-    pub(super) fn new(spec: PieceSpec, hidden: Arc<KeySet>) -> Result<Self> {
+    pub(super) fn new(spec: PieceSpec, keys: Arc<KeySet>) -> Result<Self> {
         Ok(Self {
             table_schema: Arc::new(StructType::parse(&spec.schema)?),
             spec: Arc::new(spec),
-            hidden,
+            keys,
         })
     }
 
@@ -96,7 +95,7 @@ impl ReplayTail {
 
     /// Returns the keys, 16 bytes each, in no defined order.
     pub fn hidden_bytes(&self) -> Vec<u8> {
-        self.hidden.iter().flat_map(|key| key.to_bytes()).collect()
+        self.keys.iter().flat_map(|key| key.to_bytes()).collect()
     }
 
     /// Restores a tail from [`ReplayTail::to_json`] and [`ReplayTail::hidden_bytes`].
@@ -104,7 +103,7 @@ impl ReplayTail {
     /// # Errors
     ///
     /// Invalid argument: `replay.json`, also for a plan of another release of the library.
-    pub fn from_parts(json: &str, hidden: &[u8]) -> Result<Self> {
+    pub fn from_parts(json: &str, key_bytes: &[u8]) -> Result<Self> {
         let spec = PieceSpec::from_json(json)?;
         if spec.library != LIBRARY {
             let message = format!(
@@ -114,11 +113,11 @@ impl ReplayTail {
             );
             return Err(Error::invalid("replay.json", message));
         }
-        let (keys, rest) = hidden.as_chunks();
+        let (keys, rest) = key_bytes.as_chunks();
         if !rest.is_empty() {
             let message = format!(
                 "keys have 16 bytes each, but {} bytes were passed",
-                hidden.len()
+                key_bytes.len()
             );
             return Err(Error::invalid("replay.json", message));
         }
@@ -128,7 +127,7 @@ impl ReplayTail {
 
     /// Returns the number of files that the tail hides.
     pub fn num_hidden(&self) -> usize {
-        self.hidden.len()
+        self.keys.len()
     }
 
     /// Returns the version of the snapshot.
@@ -136,7 +135,6 @@ impl ReplayTail {
         self.spec.version
     }
 
-    /// Returns the filter of files.
     pub(super) fn filter(&self) -> Result<Option<Arc<FileFilter>>> {
         let Some(text) = &self.spec.filter else {
             return Ok(None);
@@ -180,8 +178,8 @@ impl ReplayTail {
         }
     }
 
-    pub(super) fn hidden(&self) -> Arc<KeySet> {
-        Arc::clone(&self.hidden)
+    pub(super) fn keys(&self) -> Arc<KeySet> {
+        Arc::clone(&self.keys)
     }
 
     /// Returns the source with the keys of the tail.

@@ -31,10 +31,10 @@ impl<'a> Cursor<'a> {
         self.text.get(self.at..end.at).unwrap_or_default()
     }
 
-    fn error<T>(&self, what: &'static str) -> Result<T> {
+    fn error<T>(&self, message: &'static str) -> Result<T> {
         Err(JsonError {
             offset: self.at,
-            what,
+            message,
         })
     }
 
@@ -52,11 +52,11 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    fn take(&mut self, byte: u8, what: &'static str) -> Result<()> {
+    fn take(&mut self, byte: u8, message: &'static str) -> Result<()> {
         if self.take_byte(byte) {
             return Ok(());
         }
-        self.error(what)
+        self.error(message)
     }
 
     /// Consumes the next byte that is not white space, if it is `byte`.
@@ -186,12 +186,11 @@ impl<'a> Cursor<'a> {
         match text.parse::<f64>() {
             // a double represents integers exactly up to 2^53
             Ok(value) if value.fract() == 0.0 && value.abs() <= 9_007_199_254_740_992.0 => {
-                #[allow(clippy::cast_possible_truncation)] // bounded in the line above
                 Ok(value as i64)
             }
             _ => Err(JsonError {
                 offset: start,
-                what: "expected a 64-bit integer",
+                message: "expected a 64-bit integer",
             }),
         }
     }

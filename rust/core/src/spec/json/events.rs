@@ -102,10 +102,10 @@ impl<'a> JsonReader<'a> {
     }
 
     /// Returns an error at this position.
-    pub(crate) fn error(&self, what: &'static str) -> JsonError {
+    pub(crate) fn error(&self, message: &'static str) -> JsonError {
         JsonError {
             offset: self.offset(),
-            what,
+            message,
         }
     }
 
@@ -234,7 +234,7 @@ pub(crate) fn for_each_entry<'a>(
     if reader.next().map_err(&fail)? != Event::BeginObject {
         return Err(fail(JsonError {
             offset: 0,
-            what: "expected a JSON object",
+            message: "expected a JSON object",
         }));
     }
     loop {

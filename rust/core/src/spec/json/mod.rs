@@ -26,20 +26,20 @@ pub struct JsonError {
     /// Byte offset in the text, 0-based.
     pub offset: usize,
     /// The problem, or what was expected at this position.
-    pub what: &'static str,
+    pub message: &'static str,
 }
 
 impl fmt::Display for JsonError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} at byte {}", self.what, self.offset)
+        write!(f, "{} at byte {}", self.message, self.offset)
     }
 }
 
 impl JsonError {
     /// Converts the error to one about a file that begins with the text.
-    pub(crate) fn corrupt(self, code: &'static str, what: &str) -> Error {
+    pub(crate) fn corrupt(self, code: &'static str, context: &str) -> Error {
         let offset = self.offset as u64;
-        Error::corrupt(code, format!("{what}: {self}")).at_offset(offset)
+        Error::corrupt(code, format!("{context}: {self}")).at_offset(offset)
     }
 }
 

@@ -158,7 +158,6 @@ impl<'a> Parser<'a> {
         self.begin_type().map(|()| None)
     }
 
-    /// Handles an event within an open list of fields.
     fn in_fields(
         &mut self,
         fields: Vec<StructField>,
@@ -178,7 +177,6 @@ impl<'a> Parser<'a> {
         Ok(None)
     }
 
-    /// Handles an event within an open field.
     fn in_field(&mut self, mut part: FieldParts, event: Event<'_>) -> Result<Option<DataType>> {
         let key = match event {
             Event::EndObject => return self.finish_field(part).map(|()| None),
@@ -316,10 +314,10 @@ impl<'a> Parser<'a> {
             })
     }
 
-    fn text(&mut self, what: &str) -> Result<String> {
+    fn text(&mut self, name: &str) -> Result<String> {
         match self.event()? {
             Event::String(text) => Ok(text.into_owned()),
-            _ => Err(self.malformed(format!("{what} is not a string"))),
+            _ => Err(self.malformed(format!("{name} is not a string"))),
         }
     }
 
@@ -335,8 +333,8 @@ impl<'a> Parser<'a> {
         self.reader.next().map_err(invalid_schema)
     }
 
-    fn malformed(&self, what: impl Display) -> Error {
-        invalid_schema(format_args!("{what} at byte {}", self.reader.offset()))
+    fn malformed(&self, problem: impl Display) -> Error {
+        invalid_schema(format_args!("{problem} at byte {}", self.reader.offset()))
     }
 }
 

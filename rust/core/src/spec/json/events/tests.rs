@@ -76,7 +76,7 @@ fn deep_nesting_is_an_error_at_its_offset() {
         }
     };
     assert_eq!(error.offset, 500);
-    assert_eq!(error.what, "brackets are nested too deep");
+    assert_eq!(error.message, "brackets are nested too deep");
 }
 
 #[test]
