@@ -18,6 +18,7 @@ use xxhash_rust::xxh3::xxh3_128_with_seed;
 use crate::codec::columns::{TypedColumns, missing};
 use crate::error::Result;
 use crate::spec::DeletionVectorDescriptor;
+use crate::storage::split_scheme;
 
 /// The key of one logical file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -59,7 +60,6 @@ impl Hasher for KeyHasher {
 }
 
 /// Returns the low half of a key.
-#[allow(clippy::cast_possible_truncation, reason = "keeps the low bits")]
 pub(crate) fn low(key: u128) -> u64 {
     key as u64
 }
@@ -225,7 +225,6 @@ fn canonical<'a>(path: &'a str, base: &str) -> Cow<'a, str> {
         None => ("", rest),
     };
     let slashes = if authority.is_empty() { "" } else { "//" };
-    let scheme = scheme.to_ascii_lowercase();
     Cow::Owned(format!("{scheme}:{slashes}{authority}{}", normalized(path)))
 }
 
@@ -319,18 +318,6 @@ fn encoded(path: &str) -> String {
         }
     }
     text
-}
-
-/// Splits an absolute URI into its scheme and the text after the colon.
-fn split_scheme(path: &str) -> Option<(&str, &str)> {
-    let end = path
-        .bytes()
-        .position(|byte| !byte.is_ascii_alphanumeric() && !matches!(byte, b'+' | b'-' | b'.'))?;
-    let (scheme, rest) = path.split_at_checked(end)?;
-    let rest = rest.strip_prefix(':')?;
-    scheme
-        .starts_with(|first: char| first.is_ascii_alphabetic())
-        .then_some((scheme, rest))
 }
 
 #[cfg(test)]

@@ -190,8 +190,9 @@ impl FileBytes {
             return false; // another thread begins to fetch
         };
         let ended = |range: &Range<u64>| {
+            let mut pieces = state.pieces.iter();
             gaps(std::slice::from_ref(range), ranges_of(&state.pieces)).is_empty()
-                && overlapping(&state.pieces, range).all(|piece| piece.request.has_ended())
+                && pieces.all(|piece| !overlap(&piece.range, range) || piece.request.has_ended())
         };
         ranges.iter().all(ended)
     }
@@ -283,7 +284,6 @@ impl FileBytes {
         Ok(parts)
     }
 
-    /// Requests the missing parts of these ranges.
     fn request_missing(&self, state: &mut State, ranges: &[Range<u64>], taken: &[Range<u64>]) {
         let pieces = &mut state.pieces;
         let first = self.first();
@@ -300,7 +300,7 @@ impl FileBytes {
             let mut earlier = ranges_of(pieces).chain(taken);
             earlier.any(|range| overlap(range, between))
         };
-        let requests = merge_close(missing, MAX_GAP_BYTES, is_separated);
+        let requests = merge_close(missing, is_separated);
         let meter = state.meter.as_ref();
         let on_end: OnEnd = match meter {
             None => Box::new(|| {}),
@@ -335,10 +335,6 @@ pub(super) fn overlap(range: &Range<u64>, other: &Range<u64>) -> bool {
     range.start < other.end && other.start < range.end
 }
 
-fn overlapping<'a>(pieces: &'a [Piece], range: &'a Range<u64>) -> impl Iterator<Item = &'a Piece> {
-    pieces.iter().filter(|piece| overlap(&piece.range, range))
-}
-
 fn ranges_of(pieces: &[Piece]) -> impl Iterator<Item = &Range<u64>> + Clone {
     pieces.iter().map(|piece| &piece.range)
 }
@@ -369,17 +365,22 @@ pub(super) fn gaps<'a>(
     gaps
 }
 
-/// Merges ranges with at most this many bytes between them, unless another range is in between.
+/// Returns the ranges to fetch, in order: without overlaps and empty ones, close ones merged.
+pub(super) fn merged(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
+    merge_close(gaps(ranges, std::iter::empty()), |_| false)
+}
+
+/// Merges ranges with at most [`MAX_GAP_BYTES`] bytes between them, unless `is_separated` returns `true` for
+/// the range in between.
 pub(super) fn merge_close(
     ranges: Vec<Range<u64>>,
-    max_gap: u64,
     is_separated: impl Fn(&Range<u64>) -> bool,
 ) -> Vec<Range<u64>> {
     let mut merged: Vec<Range<u64>> = Vec::with_capacity(ranges.len());
     for range in ranges {
         match merged.last_mut() {
             Some(last)
-                if range.start <= last.end.saturating_add(max_gap)
+                if range.start <= last.end.saturating_add(MAX_GAP_BYTES)
                     && !is_separated(&(last.end..range.start)) =>
             {
                 last.end = range.end;

@@ -13,8 +13,8 @@ use super::confined::{Confinement, is_same, outside_target};
 use super::failures::{beyond_the_end, check_complete, check_size, failed, not_a_file, repeat};
 use super::pool::{self, ordered};
 use super::{
-    FileMeta, MAX_WHOLE_FILE_BYTES, Storage, UnlistedEntry, interrupt, platform, progress,
-    refuse_parents,
+    FileMeta, MAX_PARALLEL_FILE_BYTES, Storage, UnlistedEntry, interrupt, path_in, platform,
+    progress, refuse_parents,
 };
 use crate::error::{Error, Result};
 
@@ -177,11 +177,7 @@ impl Storage for LocalStorage {
             let Some(name) = name.to_str().filter(|name| *name >= from) else {
                 continue;
             };
-            let path = if directory.is_empty() {
-                name.to_owned()
-            } else {
-                format!("{directory}/{name}")
-            };
+            let path = path_in(directory, name);
             let file =
                 Self::entry(&entry, &path).map_err(|cause| failed("look at", &path, cause))?;
             files.extend(file);
@@ -245,7 +241,8 @@ impl Storage for LocalStorage {
             return paths
                 .iter()
                 .map(|path| {
-                    interrupt::check().and_then(|()| self.read_at_most(path, MAX_WHOLE_FILE_BYTES))
+                    interrupt::check()
+                        .and_then(|()| self.read_at_most(path, MAX_PARALLEL_FILE_BYTES))
                 })
                 .collect();
         }
@@ -263,7 +260,7 @@ impl Storage for LocalStorage {
         for (unit, paths_of_unit) in ordered(units, all, move |unit: Vec<String>| {
             Ok(unit
                 .iter()
-                .map(|path| storage.read_at_most(path, MAX_WHOLE_FILE_BYTES))
+                .map(|path| storage.read_at_most(path, MAX_PARALLEL_FILE_BYTES))
                 .collect::<Vec<_>>())
         })
         .zip(paths.chunks(per_unit))
@@ -305,7 +302,15 @@ impl Storage for LocalStorage {
     /// Writes the bytes to a temporary file in the same directory, syncs it, renames it, and syncs the
     /// directory.
     fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
-        self.replace(path, &mut |file| file.write_all(bytes))
+        let full = self.writable(path)?;
+        let write_failed = |cause| failed("write", path, cause);
+        let temporary = Self::write_beside(&full, true, &mut |file| file.write_all(bytes))
+            .map_err(write_failed)?;
+        if let Err(cause) = fs::rename(&temporary, &full) {
+            let _leftover_is_harmless = fs::remove_file(&temporary);
+            return Err(write_failed(cause));
+        }
+        sync_directory_of(&full, path)
     }
 
     /// Lets the system copy the bytes, as a reflink if the file system supports it.
@@ -401,22 +406,6 @@ impl Storage for LocalStorage {
 }
 
 impl LocalStorage {
-    /// Writes a file, replacing an existing one.
-    fn replace(
-        &self,
-        path: &str,
-        write: &mut dyn FnMut(&mut File) -> io::Result<()>,
-    ) -> Result<()> {
-        let full = self.writable(path)?;
-        let write_failed = |cause| failed("write", path, cause);
-        let temporary = Self::write_beside(&full, true, write).map_err(write_failed)?;
-        if let Err(cause) = fs::rename(&temporary, &full) {
-            let _leftover_is_harmless = fs::remove_file(&temporary);
-            return Err(write_failed(cause));
-        }
-        sync_directory_of(&full, path)
-    }
-
     /// Writes a file unless it exists.
     fn create(
         &self,

@@ -124,13 +124,7 @@ impl Location {
     /// Parses a URI whose scheme was split off: `rest` begins after the colon.
     pub(super) fn parse_uri(scheme: &str, rest: &str, uri: &str) -> Result<Self> {
         let (authority, path) = match rest.strip_prefix("//") {
-            Some(rest) => match rest
-                .find('/')
-                .and_then(|slash| rest.split_at_checked(slash))
-            {
-                Some((authority, path)) => (authority, path),
-                None => (rest, ""),
-            },
+            Some(rest) => rest.split_at(rest.find('/').unwrap_or(rest.len())),
             None => ("", rest),
         };
         let kind = match scheme {
@@ -391,7 +385,7 @@ fn expand_home(path: &str) -> Result<Cow<'_, str>> {
 }
 
 /// Splits a URI into its scheme in lower case and the text after the colon; `None` if it has no scheme.
-pub(super) fn split_scheme(text: &str) -> Option<(String, &str)> {
+pub(crate) fn split_scheme(text: &str) -> Option<(String, &str)> {
     let (scheme, rest) = text.split_once(':')?;
     let valid = scheme.starts_with(|first: char| first.is_ascii_alphabetic())
         && scheme

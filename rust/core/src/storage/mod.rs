@@ -47,8 +47,8 @@ pub(crate) use failures::{check_complete, check_size, is_full, is_unreachable, s
 pub use file_bytes::{FileBytes, Meter};
 pub use file_cache::FileCache;
 pub use local::LocalStorage;
-pub(crate) use location::URI_PATH;
 pub use location::{Location, StoreKind};
+pub(crate) use location::{URI_PATH, split_scheme};
 pub use object::ObjectStorage;
 pub use object::ahead::PendingRange;
 #[cfg(test)]
@@ -101,9 +101,8 @@ pub struct UnlistedEntry {
     pub reason: &'static str,
 }
 
-/// The maximum size of a file that is read in parallel with others. Callers request files that were smaller
-/// in a listing, but may have grown since.
-const MAX_WHOLE_FILE_BYTES: u64 = 512 << 20;
+/// The maximum size of a file that is read in parallel with others: it may have grown since it was listed.
+const MAX_PARALLEL_FILE_BYTES: u64 = 512 << 20;
 
 /// Storage below one table root.
 ///
@@ -145,12 +144,10 @@ pub trait Storage: Debug + Send + Sync {
     /// calls `on_end` once all bytes or an error have arrived. Does not block if [`Storage::max_requests`] is
     /// some, except for files of the log and to request credentials.
     fn begin_read(&self, path: &str, ranges: &[Range<u64>], on_end: OnEnd) -> Request {
-        let request = Request::ready(self.read_ranges(path, ranges));
-        on_end();
-        request
+        Request::ended(self.read_ranges(path, ranges), on_end)
     }
 
-    /// Reads many whole files of at most [`MAX_WHOLE_FILE_BYTES`] in parallel; results are in the requested
+    /// Reads many whole files of at most [`MAX_PARALLEL_FILE_BYTES`] in parallel; results are in the requested
     /// order.
     fn read_many(&self, paths: &[&str]) -> Vec<Result<Bytes>>;
 
@@ -164,8 +161,7 @@ pub trait Storage: Debug + Send + Sync {
 
     /// Checks that [`Storage::read`] would not refuse the path, for files that another component reads.
     /// Object stores have no links, so a resolved path suffices.
-    fn check_readable(&self, path: &str) -> Result<()> {
-        let _resolved = path;
+    fn check_readable(&self, _path: &str) -> Result<()> {
         Ok(())
     }
 
@@ -173,8 +169,7 @@ pub trait Storage: Debug + Send + Sync {
     /// if it existed. It becomes visible as a whole, and is durable when this returns.
     ///
     /// After any error except a refusal, it is unknown whether the file was created: read it to find out.
-    fn put_if_absent(&self, path: &str, bytes: &[u8]) -> Result<bool> {
-        let _unwritten = bytes;
+    fn put_if_absent(&self, path: &str, _bytes: &[u8]) -> Result<bool> {
         Err(read_only(path))
     }
 
@@ -185,8 +180,7 @@ pub trait Storage: Debug + Send + Sync {
     }
 
     /// Writes the file, whether it exists or not; readers see either the old bytes or the new ones.
-    fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
-        let _unwritten = bytes;
+    fn put(&self, path: &str, _bytes: &[u8]) -> Result<()> {
         Err(read_only(path))
     }
 
@@ -196,13 +190,10 @@ pub trait Storage: Debug + Send + Sync {
     fn list_below(
         &self,
         directory: &str,
-        enter: &(dyn Fn(&str) -> bool + Sync),
+        _enter: &(dyn Fn(&str) -> bool + Sync),
     ) -> Result<Vec<FileMeta>> {
-        let _unlisted = enter;
-        Err(
-            Error::unsupported("storage.read_only", "this store cannot list directories")
-                .at_path(directory),
-        )
+        let message = "this store cannot list directories";
+        Err(Error::unsupported("storage.read_only", message).at_path(directory))
     }
 
     /// Returns the first entry below the table root that listings leave out although `enter` admits its path.
@@ -239,27 +230,23 @@ pub trait Storage: Debug + Send + Sync {
 
     /// Lists all directories below the table root, parents first, without those that `enter` refuses. Empty
     /// for remote stores: most have directories only as prefixes of file names.
-    fn list_directories(&self, enter: &(dyn Fn(&str) -> bool + Sync)) -> Result<Vec<FileMeta>> {
-        let _none = enter;
+    fn list_directories(&self, _enter: &(dyn Fn(&str) -> bool + Sync)) -> Result<Vec<FileMeta>> {
         Ok(Vec::new())
     }
 
     /// Removes a directory if it is empty; returns `true` if this call removed it.
-    fn delete_empty(&self, directory: &str) -> Result<bool> {
-        let _none = directory;
+    fn delete_empty(&self, _directory: &str) -> Result<bool> {
         Ok(false)
     }
 
     /// Returns `true` if the path itself is a link. Object stores have none.
-    fn is_link(&self, path: &str) -> bool {
-        let _no_links = path;
+    fn is_link(&self, _path: &str) -> bool {
         false
     }
 
     /// Returns the location of a file outside of the table to which the path leads by links; `None` for a
     /// file inside.
-    fn outside_target(&self, path: &str) -> Option<String> {
-        let _no_links = path;
+    fn outside_target(&self, _path: &str) -> Option<String> {
         None
     }
 
@@ -305,9 +292,15 @@ pub(crate) fn delete_all(storage: &dyn Storage, paths: &[&str]) -> Result<()> {
 
 /// Returns `true` if a path is below a directory; every path is below the root, whose name is empty.
 pub(crate) fn is_below(path: &str, directory: &str) -> bool {
-    match path.strip_prefix(directory) {
-        Some(rest) => directory.is_empty() || rest.starts_with('/'),
-        None => false,
+    let rest = path.strip_prefix(directory);
+    rest.is_some_and(|rest| directory.is_empty() || rest.starts_with('/'))
+}
+
+/// Returns the path of a file in a directory; the name of the table root is empty.
+fn path_in(directory: &str, name: &str) -> String {
+    match directory {
+        "" => name.to_owned(),
+        _ => format!("{directory}/{name}"),
     }
 }
 

@@ -27,9 +27,10 @@ use tokio::sync::Semaphore;
 
 use self::config::Settings;
 use super::failures::{Unreachable, beyond_the_end, check_complete, check_size, repeat, target_of};
+use super::file_bytes::merged;
 use super::per_process::PerProcess;
 use super::{
-    FileMeta, Location, MAX_GAP_BYTES, MAX_WHOLE_FILE_BYTES, OnEnd, Request, Storage, StoreKind,
+    FileMeta, Location, MAX_PARALLEL_FILE_BYTES, OnEnd, Request, Storage, StoreKind,
     refuse_parents, runtime,
 };
 use crate::error::{Error, Result};
@@ -37,7 +38,6 @@ use crate::error::{Error, Result};
 /// The maximum number of parallel deletions, and of parallel requests of a listing.
 const AT_ONCE: usize = 64;
 
-/// The client of the store.
 #[derive(Clone)]
 struct Client {
     store: Arc<dyn ObjectStore>,
@@ -168,6 +168,33 @@ impl ObjectStorage {
 
     fn failed(&self, verb: &str, path: &str, cause: object_store::Error) -> Error {
         failed(&self.settings, verb, path, cause)
+    }
+
+    /// Runs `work` on the objects of these paths, `at_once` of them in parallel; results are in their order.
+    fn in_parallel<T, F>(
+        &self,
+        verb: &str,
+        paths: &[&str],
+        at_once: usize,
+        work: impl Fn(Path) -> F + Send + 'static,
+    ) -> Vec<Result<T>>
+    where
+        T: Send + 'static,
+        F: Future<Output = object_store::Result<T>> + Send + 'static,
+    {
+        let objects: Vec<Result<Path>> = paths.iter().map(|path| self.object(path)).collect();
+        let pending = stream::iter(objects).map(move |object| {
+            let pending = object.map(&work);
+            async move { Ok(pending?.await) }
+        });
+        match runtime::block_on(pending.buffered(at_once).collect::<Vec<Result<_>>>()) {
+            Ok(results) => results
+                .into_iter()
+                .zip(paths)
+                .map(|(result, path)| result?.map_err(|cause| self.failed(verb, path, cause)))
+                .collect(),
+            Err(error) => repeat(&error, paths),
+        }
     }
 
     /// Returns a future that reads ranges by these requests, which are sorted and do not overlap.
@@ -311,33 +338,14 @@ impl Storage for ObjectStorage {
             Ok(client) => client,
             Err(error) => return repeat(&error, paths),
         };
-        let objects: Vec<Result<Path>> = paths.iter().map(|path| self.object(path)).collect();
-        let fetched = runtime::block_on(
-            stream::iter(objects)
-                .map(move |object| {
-                    let (store, permits) = (Arc::clone(&store), Arc::clone(&permits));
-                    async move {
-                        let _permit = permits.acquire().await;
-                        let object = object?;
-                        Ok(match store.get(&object).await {
-                            Ok(response) => {
-                                parts::content(response, MAX_WHOLE_FILE_BYTES, &object).await
-                            }
-                            Err(cause) => Err(cause),
-                        })
-                    }
-                })
-                .buffered(self.settings.max_requests())
-                .collect::<Vec<_>>(),
-        );
-        match fetched {
-            Ok(results) => results
-                .into_iter()
-                .zip(paths)
-                .map(|(result, path)| result?.map_err(|cause| self.failed("read", path, cause)))
-                .collect(),
-            Err(error) => repeat(&error, paths),
-        }
+        self.in_parallel("read", paths, self.settings.max_requests(), move |object| {
+            let (store, permits) = (Arc::clone(&store), Arc::clone(&permits));
+            async move {
+                let _permit = permits.acquire().await;
+                let response = store.get(&object).await?;
+                parts::content(response, MAX_PARALLEL_FILE_BYTES, &object).await
+            }
+        })
     }
 
     fn head(&self, path: &str) -> Result<FileMeta> {
@@ -400,23 +408,21 @@ impl Storage for ObjectStorage {
         let mut upload = runtime::block_on(async move { store.put_multipart(&object).await })?
             .map_err(failed)?;
         loop {
-            let piece = match pieces() {
-                Ok(Some(piece)) => piece,
+            let sent = match pieces() {
                 Ok(None) => break,
-                Err(error) => {
-                    let _unused_parts_may_stay =
-                        runtime::block_on(async move { upload.abort().await });
-                    return Err(error);
+                Ok(Some(piece)) => {
+                    let sent;
+                    (sent, upload) = runtime::block_on(async move {
+                        let sent = upload.put_part(piece.into()).await;
+                        (sent, upload)
+                    })?;
+                    sent.map_err(failed)
                 }
+                Err(error) => Err(error),
             };
-            let (sent, uploaded) = runtime::block_on(async move {
-                let sent = upload.put_part(piece.into()).await;
-                (sent, upload)
-            })?;
-            upload = uploaded;
-            if let Err(cause) = sent {
+            if let Err(error) = sent {
                 let _unused_parts_may_stay = runtime::block_on(async move { upload.abort().await });
-                return Err(failed(cause));
+                return Err(error);
             }
         }
         runtime::block_on(async move { upload.complete().await })?
@@ -429,27 +435,15 @@ impl Storage for ObjectStorage {
             Ok(client) => client.store,
             Err(error) => return repeat(&error, paths),
         };
-        let objects: Vec<Result<Path>> = paths.iter().map(|path| self.object(path)).collect();
-        let deleted = runtime::block_on(
-            stream::iter(objects)
-                .map(move |object| {
-                    let store = Arc::clone(&store);
-                    async move { Ok(store.delete(&object?).await) }
-                })
-                .buffered(AT_ONCE)
-                .collect::<Vec<Result<object_store::Result<()>>>>(),
-        );
-        match deleted {
-            Ok(results) => results
-                .into_iter()
-                .zip(paths)
-                .map(|(result, path)| match result? {
-                    Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
-                    Err(cause) => Err(self.failed("delete", path, cause)),
-                })
-                .collect(),
-            Err(error) => repeat(&error, paths),
-        }
+        self.in_parallel("delete", paths, AT_ONCE, move |object| {
+            let store = Arc::clone(&store);
+            async move {
+                match store.delete(&object).await {
+                    Err(object_store::Error::NotFound { .. }) => Ok(()),
+                    done => done,
+                }
+            }
+        })
     }
 }
 
@@ -485,22 +479,6 @@ fn tag(e_tag: Option<&str>) -> u64 {
     let mut hasher = DefaultHasher::new();
     e_tag.trim_matches('"').hash(&mut hasher);
     hasher.finish().max(1)
-}
-
-/// Returns the ranges to fetch, in order: without overlaps and empty ones, close ones merged.
-fn merged(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
-    let mut sorted: Vec<&Range<u64>> = ranges.iter().filter(|range| !range.is_empty()).collect();
-    sorted.sort_unstable_by_key(|range| range.start);
-    let mut merged: Vec<Range<u64>> = Vec::with_capacity(sorted.len());
-    for range in sorted {
-        match merged.last_mut() {
-            Some(last) if range.start <= last.end.saturating_add(MAX_GAP_BYTES) => {
-                last.end = last.end.max(range.end);
-            }
-            _ => merged.push(range.clone()),
-        }
-    }
-    merged
 }
 
 /// Returns the bytes of one range from those fetched; `None` if the store sent fewer than requested.

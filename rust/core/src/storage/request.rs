@@ -49,6 +49,13 @@ impl Request {
         }
     }
 
+    /// Creates a request that has ended with this result, and calls `on_end`.
+    pub fn ended(result: Result<Vec<Bytes>>, on_end: OnEnd) -> Self {
+        let request = Self::ready(result);
+        on_end();
+        request
+    }
+
     /// Sends a request. `send` receives the promise of its response, and returns the handle of its task,
     /// which is aborted when the request is dropped.
     pub(super) fn start(

@@ -177,23 +177,30 @@ fn resolve_parents(rest: &str) -> Option<Cow<'_, str>> {
     if !rest.contains("..") {
         return Some(Cow::Borrowed(rest));
     }
-    let after_slashes = rest.strip_prefix("//").unwrap_or_default();
-    let authority = match after_slashes.find('/') {
-        Some(slash) => rest.len() - after_slashes.len() + slash,
-        None if rest.starts_with("//") => rest.len(),
+    let authority = match rest.strip_prefix("//") {
+        Some(after) => "//".len() + after.find('/').unwrap_or(after.len()),
         None => 0,
     };
-    let (authority, path) = rest.split_at_checked(authority)?;
+    let (authority, path) = rest.split_at(authority);
+    let slash = if path.starts_with('/') { "/" } else { "" };
+    Some(Cow::Owned(format!(
+        "{authority}{slash}{}",
+        normalized(path)?
+    )))
+}
+
+/// Drops empty components and `.`, and each `..` with the component before it; `None` if there is none
+/// before it.
+fn normalized(path: &str) -> Option<String> {
     let mut parts: Vec<&str> = Vec::new();
-    for part in path.split('/').filter(|part| !part.is_empty()) {
+    for part in path.split('/') {
         match part {
             ".." => drop(parts.pop()?),
-            "." => {}
+            "" | "." => {}
             part => parts.push(part),
         }
     }
-    let slash = if path.starts_with('/') { "/" } else { "" };
-    Some(Cow::Owned(format!("{authority}{slash}{}", parts.join("/"))))
+    Some(parts.join("/"))
 }
 
 /// Decodes once and normalizes: no slash at either end, no `.`, `..` and empty components; borrowed if
@@ -209,15 +216,8 @@ fn decode_and_normalize(encoded: &str) -> Result<Cow<'_, str>> {
     {
         return Ok(decoded);
     }
-    let mut parts: Vec<&str> = Vec::new();
-    for part in decoded.split('/') {
-        match part {
-            ".." => drop(parts.pop().ok_or_else(|| escapes_root(encoded))?),
-            "" | "." => {}
-            part => parts.push(part),
-        }
-    }
-    Ok(Cow::Owned(parts.join("/")))
+    let path = normalized(&decoded).ok_or_else(|| escapes_root(encoded))?;
+    Ok(Cow::Owned(path))
 }
 
 fn undecodable(encoded: &str) -> Error {

@@ -27,7 +27,6 @@ impl Drop for IoRuntime {
     }
 }
 
-/// Returns this process's runtime, started on first use.
 fn runtime() -> Result<&'static Runtime> {
     let started = RUNTIME.get_or_try_init(|| {
         Builder::new_multi_thread()

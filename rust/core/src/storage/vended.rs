@@ -169,10 +169,7 @@ impl Storage for VendedStorage {
     fn begin_read(&self, path: &str, ranges: &[Range<u64>], on_end: OnEnd) -> Request {
         match self.open(Access::Read) {
             Ok(storage) => storage.begin_read(path, ranges, on_end),
-            Err(error) => {
-                on_end();
-                Request::ready(Err(error))
-            }
+            Err(error) => Request::ended(Err(error), on_end),
         }
     }
 

@@ -46,9 +46,7 @@ impl Storage for ManagedLog {
     fn begin_read(&self, path: &str, ranges: &[Range<u64>], on_end: OnEnd) -> Request {
         if is_below(path, LOG_DIRECTORY) {
             // the catalog has some of these files
-            let request = Request::ready(self.read_ranges(path, ranges));
-            on_end();
-            return request;
+            return Request::ended(self.read_ranges(path, ranges), on_end);
         }
         self.files.begin_read(path, ranges, on_end)
     }

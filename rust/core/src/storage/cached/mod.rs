@@ -333,9 +333,7 @@ impl Storage for CachedStorage {
     fn begin_read(&self, path: &str, ranges: &[Range<u64>], on_end: OnEnd) -> Request {
         if is_immutable(path) {
             // a part may be cached
-            let request = Request::ready(self.read_ranges(path, ranges));
-            on_end();
-            return request;
+            return Request::ended(self.read_ranges(path, ranges), on_end);
         }
         self.files.begin_read(path, ranges, on_end)
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::{LocalStorage, failed, meta};
 use crate::error::Result;
-use crate::storage::{FileMeta, UnlistedEntry, interrupt, platform, with_root};
+use crate::storage::{FileMeta, UnlistedEntry, interrupt, path_in, platform, with_root};
 
 impl LocalStorage {
     /// Returns all directories below one, parents first, except those that `enter` refuses.
@@ -24,17 +24,11 @@ impl LocalStorage {
                 let entry = entry.map_err(|cause| failed("list", &directory, cause))?;
                 let kind = entry.file_type();
                 // links to directories lead elsewhere, possibly in a cycle
-                let (Ok(true), Some(name)) = (
-                    kind.map(|kind| kind.is_dir()),
-                    entry.file_name().to_str().map(str::to_owned),
-                ) else {
+                let name = entry.file_name();
+                let (Ok(true), Some(name)) = (kind.map(|kind| kind.is_dir()), name.to_str()) else {
                     continue;
                 };
-                let path = if directory.is_empty() {
-                    name
-                } else {
-                    format!("{directory}/{name}")
-                };
+                let path = path_in(&directory, name);
                 // an entry without metadata was removed in the meantime
                 if enter(&path)
                     && let Ok(metadata) = entry.metadata()
@@ -69,27 +63,25 @@ impl LocalStorage {
                 interrupt::check()?;
                 let entry = entry.map_err(|cause| failed("list", &directory, cause))?;
                 let name = entry.file_name();
-                let path = format!("{directory}/{}", name.to_string_lossy());
-                let path = path.trim_start_matches('/');
-                if !enter(path) {
+                let path = path_in(&directory, &name.to_string_lossy());
+                if !enter(&path) {
                     continue;
                 }
                 let kind = entry
                     .file_type()
-                    .map_err(|cause| failed("look at", path, cause))?;
+                    .map_err(|cause| failed("look at", &path, cause))?;
                 let reason = if name.to_str().is_none() {
                     "its name is not UTF-8"
                 } else if kind.is_symlink() && !entry.path().is_file() {
                     "it is a link, but not to a file"
                 } else if kind.is_dir() {
-                    directories.push(path.to_owned());
+                    directories.push(path);
                     continue;
                 } else if kind.is_file() || kind.is_symlink() {
                     continue;
                 } else {
                     "it is neither a file nor a directory"
                 };
-                let path = path.to_owned();
                 return Ok(Some(UnlistedEntry { path, reason }));
             }
         }
@@ -110,30 +102,22 @@ impl LocalStorage {
 /// Creates a directory and its parents; with `sync`, syncs the parent of each new one, so that a power
 /// failure does not lose it.
 pub(super) fn make_directory(directory: &str, sync: bool) -> io::Result<()> {
-    let above = directory.rsplit_once('/').map(|(above, _)| above);
+    let above = directory.rsplit_once('/').map_or("", |(above, _)| above);
     let created = match fs::create_dir(&*with_root(directory)) {
         Err(absent) if absent.kind() == IoKind::NotFound && !directory.is_empty() => {
-            make_directory(above.unwrap_or_default(), sync)?;
+            make_directory(above, sync)?;
             fs::create_dir(directory)
         }
         created => created,
     };
     match created {
-        Err(_) if Path::new(&*with_root(directory)).is_dir() => Ok(()), // another writer may have created it
+        Err(_) if Path::new(&*with_root(directory)).is_dir() => Ok(()), // it exists already
         Err(other) => Err(other),
-        Ok(()) => sync_new_directory(directory, above, sync),
+        Ok(()) if sync => sync_directory(above).inspect_err(|_| {
+            let _next_attempt_syncs_it = fs::remove_dir(directory);
+        }),
+        Ok(()) => Ok(()),
     }
-}
-
-fn sync_new_directory(directory: &str, above: Option<&str>, sync: bool) -> io::Result<()> {
-    if !sync {
-        return Ok(());
-    }
-    let synced = sync_directory(above.unwrap_or_default());
-    if synced.is_err() {
-        let _next_attempt_syncs_it = fs::remove_dir(directory);
-    }
-    synced
 }
 
 pub(super) fn sync_directory(directory: &str) -> io::Result<()> {

@@ -78,10 +78,8 @@ impl ObjectStorage {
         on_arrival: impl Fn(P, Bytes, u64) + Send + Sync + 'static,
     ) -> Result<()> {
         let Client { store, permits, .. } = self.client()?;
-        let mut requests = Vec::with_capacity(ranges.len());
-        for range in ranges {
-            requests.push((self.object(&range.path)?, range));
-        }
+        let request = |range: RangeAhead<P>| Ok((self.object(&range.path)?, range));
+        let requests: Vec<_> = ranges.into_iter().map(request).collect::<Result<_>>()?;
         let on_arrival = Arc::new(on_arrival);
         runtime::spawn(stream::iter(requests).for_each_concurrent(
             self.settings.max_requests(),

@@ -379,10 +379,8 @@ fn redact_urls(mut text: &str) -> String {
     let ends_path = |c: char| ends_query(c) || matches!(c, '\'' | ')' | ',' | ';' | '?');
     let mut redacted = String::with_capacity(text.len());
     while let Some((before, rest)) = text.split_once("://") {
-        let path_ends = rest.find(ends_path).unwrap_or(rest.len());
-        let (address, after) = rest.split_at_checked(path_ends).unwrap_or((rest, ""));
-        let host_ends = address.find(['/', '#']).unwrap_or(address.len());
-        let (authority, path) = address.split_at_checked(host_ends).unwrap_or((address, ""));
+        let (address, after) = rest.split_at(rest.find(ends_path).unwrap_or(rest.len()));
+        let (authority, path) = address.split_at(address.find(['/', '#']).unwrap_or(address.len()));
         // Azure's container is in the position of a user, without a password
         let is_container = before.ends_with("abfs") || before.ends_with("abfss");
         let authority = match authority.rsplit_once('@') {
@@ -393,10 +391,7 @@ fn redact_urls(mut text: &str) -> String {
         text = after;
         if let Some(query) = after.strip_prefix('?') {
             redacted.push_str("?…");
-            let query_ends = query.find(ends_query).unwrap_or(query.len());
-            text = query
-                .split_at_checked(query_ends)
-                .map_or("", |(_, after)| after);
+            (_, text) = query.split_at(query.find(ends_query).unwrap_or(query.len()));
         }
     }
     redacted + text

@@ -95,24 +95,6 @@ fn find_cause<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Optio
     None
 }
 
-/// The error for a listing or an error response that exceeds the limit.
-#[derive(Debug)]
-struct ResponseTooLong {
-    max_bytes: usize,
-}
-
-impl fmt::Display for ResponseTooLong {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "the response of the server is longer than {} bytes, so it was not read",
-            self.max_bytes
-        )
-    }
-}
-
-impl Error for ResponseTooLong {}
-
 /// Checks the response to a listing. `object_store` takes any XML document for a listing without objects, and
 /// one that is said to be truncated, but has no token, for a complete one.
 fn check_listing(status: StatusCode, body: &[u8]) -> Result<(), HttpError> {
@@ -173,10 +155,9 @@ async fn read_bounded(
     let mut bytes: Vec<u8> = Vec::new();
     while let Some(piece) = pieces.try_next().await? {
         if piece.len() > max_bytes - bytes.len() {
-            return Err(HttpError::new(
-                HttpErrorKind::Decode,
-                ResponseTooLong { max_bytes },
-            ));
+            return Err(unexpected(format!(
+                "the response of the server is longer than {max_bytes} bytes, so it was not read"
+            )));
         }
         bytes.extend_from_slice(&piece);
     }
@@ -273,12 +254,11 @@ pub(super) struct Connector {
 impl HttpConnector for Connector {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
         let built = builder(options).and_then(|builder| builder.build().map_err(Into::into));
-        let max_pause = self.max_pause;
         built
             .map(|client| {
                 HttpClient::new(RetryAfterClient {
                     client,
-                    max_pause,
+                    max_pause: self.max_pause,
                     paused: Mutex::default(),
                 })
             })
@@ -417,44 +397,48 @@ fn builder(options: &ClientOptions) -> Result<ClientBuilder, BoxError> {
         }
         builder = builder.proxy(proxy);
     }
-    if is_on(Key::NoSystemCertificates)? {
-        builder = builder.tls_certs_only([]);
+    let switches: [(Key, fn(ClientBuilder) -> ClientBuilder); 5] = [
+        (Key::NoSystemCertificates, |builder| {
+            builder.tls_certs_only([])
+        }),
+        (Key::AllowInvalidCertificates, |builder| {
+            builder.danger_accept_invalid_certs(true)
+        }),
+        (Key::Http2KeepAliveWhileIdle, |builder| {
+            builder.http2_keep_alive_while_idle(true)
+        }),
+        (Key::Http1Only, ClientBuilder::http1_only),
+        (Key::Http2Only, ClientBuilder::http2_prior_knowledge),
+    ];
+    for (key, switch_on) in switches {
+        if is_on(key)? {
+            builder = switch_on(builder);
+        }
     }
-    if is_on(Key::AllowInvalidCertificates)? {
-        builder = builder.danger_accept_invalid_certs(true);
-    }
-    if let Some(timeout) = time(Key::Timeout)? {
-        builder = builder.timeout(timeout);
-    }
-    if let Some(timeout) = time(Key::ConnectTimeout)? {
-        builder = builder.connect_timeout(timeout);
-    }
-    if let Some(timeout) = time(Key::ReadTimeout)? {
-        builder = builder.read_timeout(timeout);
-    }
-    if let Some(timeout) = time(Key::PoolIdleTimeout)? {
-        builder = builder.pool_idle_timeout(timeout);
+    let times: [(Key, fn(ClientBuilder, Duration) -> ClientBuilder); 6] = [
+        (Key::Timeout, ClientBuilder::timeout),
+        (Key::ConnectTimeout, ClientBuilder::connect_timeout),
+        (Key::ReadTimeout, ClientBuilder::read_timeout),
+        (Key::PoolIdleTimeout, ClientBuilder::pool_idle_timeout),
+        (
+            Key::Http2KeepAliveInterval,
+            ClientBuilder::http2_keep_alive_interval,
+        ),
+        (
+            Key::Http2KeepAliveTimeout,
+            ClientBuilder::http2_keep_alive_timeout,
+        ),
+    ];
+    for (key, set) in times {
+        if let Some(time) = time(key)? {
+            builder = set(builder, time);
+        }
     }
     if let Some(max) = text(Key::PoolMaxIdlePerHost) {
         builder = builder.pool_max_idle_per_host(max.parse()?);
     }
-    if let Some(interval) = time(Key::Http2KeepAliveInterval)? {
-        builder = builder.http2_keep_alive_interval(interval);
-    }
-    if let Some(timeout) = time(Key::Http2KeepAliveTimeout)? {
-        builder = builder.http2_keep_alive_timeout(timeout);
-    }
-    if is_on(Key::Http2KeepAliveWhileIdle)? {
-        builder = builder.http2_keep_alive_while_idle(true);
-    }
     if let Some(size) = text(Key::Http2MaxFrameSize) {
         builder = builder.http2_max_frame_size(Some(size.parse()?));
-    }
-    if is_on(Key::Http1Only)? {
-        builder = builder.http1_only();
-    }
-    if is_on(Key::Http2Only)? {
-        builder = builder.http2_prior_knowledge();
     }
     Ok(builder)
 }

@@ -11,7 +11,7 @@ use object_store::{ObjectMeta, ObjectStore};
 
 use super::{AT_ONCE, Client, ObjectStorage, meta};
 use crate::error::Result;
-use crate::storage::{FileMeta, StoreKind, progress, runtime};
+use crate::storage::{FileMeta, StoreKind, path_in, progress, runtime};
 
 /// The number of pages after which a table counts as large.
 const FIRST_PAGES: usize = 4;
@@ -153,7 +153,6 @@ impl ObjectStorage {
         Ok(objects)
     }
 
-    /// Waits for a listing of a directory.
     fn wait_for<T: Send + 'static>(
         &self,
         directory: &str,
@@ -220,11 +219,7 @@ impl ObjectStorage {
             .filter(is_inside)
             .map(|object| {
                 let name = object.location.filename().unwrap_or_default();
-                let path = match directory {
-                    "" => name.to_owned(),
-                    directory => format!("{directory}/{name}"),
-                };
-                meta(path, object)
+                meta(path_in(directory, name), object)
             })
             .collect();
         files.sort_unstable_by(|left, right| left.path.cmp(&right.path));

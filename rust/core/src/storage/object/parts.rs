@@ -139,5 +139,5 @@ fn parts(range: &Range<u64>, part_size: u64) -> impl Iterator<Item = Range<u64>>
 }
 
 #[cfg(test)]
-#[allow(clippy::single_range_in_vec_init, clippy::cast_possible_truncation)]
+#[allow(clippy::single_range_in_vec_init)]
 mod tests;

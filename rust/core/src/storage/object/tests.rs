@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::error::ErrorKind;
-use crate::storage::{self, interrupt};
+use crate::storage::{self, MAX_GAP_BYTES, interrupt};
 
 fn open(uri: &str, options: &[(&str, &str)]) -> Arc<dyn Storage> {
     let options: Vec<_> = options

@@ -12,6 +12,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
@@ -33,6 +34,9 @@ pub use unordered::{Unordered, unordered};
 
 /// The largest default size of the pool.
 pub const MAX_DEFAULT_THREADS: usize = 32;
+
+/// The maximum time of a wait for a result or for a change, between two checks for an interrupt.
+const WAIT: Duration = Duration::from_millis(20);
 
 static POOL: PerProcess<ThreadPool> = PerProcess::new();
 static THREADS: AtomicUsize = AtomicUsize::new(0);

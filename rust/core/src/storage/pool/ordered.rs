@@ -70,7 +70,6 @@ impl<U: Send + 'static, T: Send + 'static> Ordered<U, T> {
             let cancelled = Arc::clone(&self.cancelled);
             pool.spawn(move || {
                 if !cancelled.load(Ordering::Relaxed) {
-                    // the receiver is gone if the iterator was dropped
                     let _receiver_may_be_gone = sender.send(catch_panic(|| work(unit)));
                 }
             });
@@ -78,7 +77,6 @@ impl<U: Send + 'static, T: Send + 'static> Ordered<U, T> {
         }
     }
 
-    /// Reports the progress.
     fn report_progress(&self) {
         if self.all > 1 && rayon::current_thread_index().is_none() {
             let remaining = self.units.len() + self.started.len();
@@ -135,10 +133,6 @@ impl<U: Send + 'static, T: Send + 'static> Iterator for Ordered<U, T> {
         }
         self.report_progress();
         Some(result)
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (0, Some(self.units.len().saturating_add(self.started.len())))
     }
 }
 

@@ -13,16 +13,12 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use arrow_array::RecordBatch;
 
-use super::{catch_panic, start, threads};
+use super::{WAIT, catch_panic, start, threads};
 use crate::error::{Error, Result};
 use crate::storage::{FileBytes, Meter, interrupt};
-
-/// The maximum time of a wait for a change of the state.
-const WAIT: Duration = Duration::from_millis(20);
 
 /// The number of queued files and units per pending request; they need little memory.
 const QUEUED: usize = 4;
@@ -113,7 +109,6 @@ enum Task<U> {
     Read(U),
 }
 
-/// A task in the queue.
 struct Queued<U> {
     id: UnitId,
     task: Task<U>,
@@ -481,36 +476,30 @@ impl<W: Work> OrderedRows<W> {
         let shared = Arc::clone(&self.shared);
         let mut state = shared.lock();
         loop {
-            let Some(mut first) = state.slots.first_entry() else {
-                if state.next_file >= shared.work.files() && state.queue.is_empty() {
-                    return None;
+            if let Some(mut first) = state.slots.first_entry() {
+                let (file, _) = *first.key();
+                let slot = first.get_mut();
+                if let Some(batch) = slot.batches.pop_front() {
+                    let bytes = batch.bytes();
+                    state.waiting_bytes = state.waiting_bytes.saturating_sub(bytes);
+                    drop(state);
+                    shared.meter.changed.notify_all();
+                    return Some(Ok(batch));
                 }
-                state = shared.wait(state);
-                if let Err(error) = interrupt::check() {
-                    return Some(Err(error));
-                }
-                continue;
-            };
-            let (file, _) = *first.key();
-            let slot = first.get_mut();
-            if let Some(batch) = slot.batches.pop_front() {
-                let bytes = batch.bytes();
-                state.waiting_bytes = state.waiting_bytes.saturating_sub(bytes);
-                drop(state);
-                shared.meter.changed.notify_all();
-                return Some(Ok(batch));
-            }
-            if slot.done {
-                let error = slot.error.take();
-                first.remove();
-                if let Some(error) = error {
-                    if !shared.work.continues_after(file, &error) {
-                        return Some(Err(error));
+                if slot.done {
+                    let error = slot.error.take();
+                    first.remove();
+                    if let Some(error) = error {
+                        if !shared.work.continues_after(file, &error) {
+                            return Some(Err(error));
+                        }
+                        drop_rest(&mut state, file);
                     }
-                    drop_rest(&mut state, file);
+                    shared.meter.changed.notify_all();
+                    continue;
                 }
-                shared.meter.changed.notify_all();
-                continue;
+            } else if state.next_file >= shared.work.files() && state.queue.is_empty() {
+                return None;
             }
             state = shared.wait(state);
             if let Err(error) = interrupt::check() {

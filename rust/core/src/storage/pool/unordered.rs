@@ -5,15 +5,11 @@
 //! memory.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 
-use super::{catch_panic, start};
+use super::{WAIT, catch_panic, start};
 use crate::error::{Error, Result};
 use crate::storage::interrupt;
-
-/// The maximum time of a wait between two checks for an interrupt.
-const WAIT: Duration = Duration::from_millis(20);
 
 /// Results with the index of their unit, in the order in which they finish.
 pub struct Unordered<T> {
@@ -41,8 +37,16 @@ where
         .min(units.len());
     let next = AtomicUsize::new(0);
     start(threads, "read", move || {
-        while let Some((number, unit)) = take(&units, &next) {
-            if let Err(error) = run_unit(number, unit, &work, &sender) {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(unit) = units.get(number) else {
+                return;
+            };
+            let mut emit = |result: T| {
+                let sent = sender.send(Ok((number, result)));
+                sent.map_err(|_| Error::interrupted())
+            };
+            if let Err(error) = catch_panic(|| work(unit, &mut emit)) {
                 let _receiver_may_be_gone = sender.send(Err(error));
                 return;
             }
@@ -51,25 +55,6 @@ where
     Ok(Unordered {
         results: Some(results),
     })
-}
-
-fn take<'a, U>(units: &'a [U], next: &AtomicUsize) -> Option<(usize, &'a U)> {
-    let number = next.fetch_add(1, Ordering::Relaxed);
-    units.get(number).map(|unit| (number, unit))
-}
-
-fn run_unit<U, T>(
-    number: usize,
-    unit: &U,
-    work: &(impl Fn(&U, &mut dyn FnMut(T) -> Result<()>) -> Result<()> + ?Sized),
-    sender: &SyncSender<Result<(usize, T)>>,
-) -> Result<()> {
-    let mut emit = |result: T| {
-        sender
-            .send(Ok((number, result)))
-            .map_err(|_| Error::interrupted())
-    };
-    catch_panic(|| work(unit, &mut emit))
 }
 
 impl<T> Iterator for Unordered<T> {

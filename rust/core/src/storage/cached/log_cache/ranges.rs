@@ -1,15 +1,13 @@
 //! Ranges of files: their known parts, and promises for the rest.
 
 use std::cmp::Reverse;
-use std::iter::empty;
 use std::ops::Range;
 use std::sync::Arc;
 
 use super::{
     CachePromise, CachedRange, ENTRY, ListedFile, LogCache, PendingBytes, Piece, TableKey, budget,
 };
-use crate::storage::MAX_GAP_BYTES;
-use crate::storage::file_bytes::{gaps, merge_close, overlap};
+use crate::storage::file_bytes::{gaps, merge_close, merged, overlap};
 
 /// The pending bytes of prefetching are at most the budget divided by this number.
 pub(super) const PENDING_DIVISOR: usize = 2;
@@ -40,10 +38,9 @@ impl LogCache {
         let clock = self.clock;
         let cached = self.table(key).cached.get_mut(path);
         let Some(cached) = cached.filter(|cached| cached.listed == listed) else {
-            let missing = merge_close(gaps(ranges, empty()), MAX_GAP_BYTES, |_| false);
             return Ranges {
                 pieces: Vec::new(),
-                missing,
+                missing: merged(ranges),
             };
         };
         cached.last_use = clock + 1;
@@ -62,7 +59,7 @@ impl LogCache {
             let mut all = cached.pieces.iter();
             all.any(|(range, _)| overlap(range, between))
         };
-        let missing = merge_close(gaps, MAX_GAP_BYTES, is_separated);
+        let missing = merge_close(gaps, is_separated);
         Ranges { pieces, missing }
     }
 

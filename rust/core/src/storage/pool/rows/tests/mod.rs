@@ -1,4 +1,5 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use arrow_array::Int64Array;
 use arrow_array::cast::AsArray;
