@@ -1,7 +1,5 @@
-//! The error type of this crate: what went wrong, where, and what a caller can do about it.
-//!
-//! An error has one of few kinds, chosen by what the caller can do; a stable dotted code for machines; the file
-//! and the position of corrupt bytes; and its cause. Python's exception classes follow from [`ErrorKind`] alone.
+//! The error type of this crate: a kind, by the remedy of the caller; a stable dotted code for machines; the
+//! file and the position of corrupt bytes; the cause. Python's exception classes follow from [`ErrorKind`] alone.
 
 use std::any::Any;
 use std::fmt;
@@ -204,20 +202,15 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let inner = &self.0;
         f.write_str(&printable(&inner.message))?;
-        let mut locations = Vec::new();
-        if let Some(path) = &inner.path {
-            // a line break in a path is not part of the caller's text
-            locations.push(format!("file: {}", printable(path).replace('\n', "\\n")));
-        }
-        if let Some(line) = inner.line {
-            locations.push(format!("line {line}"));
-        }
-        if let Some(offset) = inner.offset {
-            locations.push(format!("byte {offset}"));
-        }
-        if let Some(version) = inner.version {
-            locations.push(format!("version {version}"));
-        }
+        // a line break in a path is not part of the caller's text
+        let file = |path: &String| format!("file: {}", printable(path).replace('\n', "\\n"));
+        let locations = [
+            inner.path.as_ref().map(file),
+            inner.line.map(|line| format!("line {line}")),
+            inner.offset.map(|offset| format!("byte {offset}")),
+            inner.version.map(|version| format!("version {version}")),
+        ];
+        let locations: Vec<_> = locations.into_iter().flatten().collect();
         if !locations.is_empty() {
             write!(f, " ({})", locations.join(", "))?;
         }

@@ -196,7 +196,6 @@ struct Filter<'a> {
 /// The number of tags: a bitmap of them fits into the first-level cache.
 const TAGS: usize = 1 << 16;
 
-#[allow(clippy::cast_possible_truncation, reason = "keeps the low bits")]
 fn tag(key: FileActionKey) -> u16 {
     low(key.0) as u16
 }

@@ -49,7 +49,7 @@ pub fn load(
     let missing = || {
         Err(failed
             .as_ref()
-            .map_or_else(Error::interrupted, Error::duplicate))
+            .map_or_else(Error::interrupted, Error::clone))
     };
     let slots = loaded.into_iter();
     slots.map(|slot| slot.unwrap_or_else(missing)).collect()

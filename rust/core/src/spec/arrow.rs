@@ -57,7 +57,6 @@ impl StructField {
 }
 
 impl DataType {
-    /// Creates an Arrow field of this type.
     fn arrow_field(&self, name: &str, nullable: bool) -> Field {
         let field = Field::new(name, self.arrow_type(), nullable);
         match self {

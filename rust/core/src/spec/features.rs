@@ -157,6 +157,13 @@ pub const CATALOG_MANAGED: [&str; 3] = ["catalogManaged", "catalogOwned", "catal
 
 const CATALOG_REQUIRES: &[&str] = &["inCommitTimestamp", "vacuumProtocolCheck"];
 const CATALOG: &str = "read the commits from the table's catalog and have it ratify new ones";
+const TREE_REQUIRES: &[&str] = &[
+    "columnMapping",
+    "rowTracking",
+    "domainMetadata",
+    "deletionVectors",
+    "inCommitTimestamp",
+];
 const MANIFEST_TREE: &str = "the list of files is in manifests outside the log";
 const MANIFEST_TREE_REMEDY: &str =
     "read it with a client that supports adaptive metadata trees, or drop the feature";
@@ -333,14 +340,6 @@ pub static TABLE_FEATURES: &[TableFeature] = &[
         &[],
         "send writes to the table that the redirect names",
     ),
-];
-
-const TREE_REQUIRES: &[&str] = &[
-    "columnMapping",
-    "rowTracking",
-    "domainMetadata",
-    "deletionVectors",
-    "inCommitTimestamp",
 ];
 
 #[cfg(test)]

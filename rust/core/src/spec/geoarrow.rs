@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 
+use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
 use serde_json::{Value, json};
 
 use crate::spec::schema::PrimitiveType;
@@ -20,15 +21,16 @@ impl PrimitiveType {
         if let (Some(edges), Value::Object(extension)) = (edges, &mut extension) {
             extension.insert("edges".to_owned(), edges.as_str().into());
         }
-        let pairs = [
-            ("name", "geoarrow.wkb".to_owned()),
-            ("metadata", extension.to_string()),
-        ];
-        let key = |name| format!("ARROW:extension:{name}");
-        pairs
-            .into_iter()
-            .map(|(name, value)| (key(name), value))
-            .collect()
+        HashMap::from([
+            (
+                EXTENSION_TYPE_NAME_KEY.to_owned(),
+                "geoarrow.wkb".to_owned(),
+            ),
+            (
+                EXTENSION_TYPE_METADATA_KEY.to_owned(),
+                extension.to_string(),
+            ),
+        ])
     }
 }
 

@@ -313,32 +313,24 @@ impl<'a> Reader<'a> {
         let Some(text) = self.find(key) else {
             return Ok(ColumnMappingMode::None);
         };
-        let mode = match variant_named(&text.to_ascii_lowercase()) {
-            Some(mode) => mode,
-            None if self.protocol.is_supported("columnMapping") => {
+        let mode = variant_named(&text.to_ascii_lowercase());
+        let text = clipped(text);
+        match (mode, self.protocol.is_supported("columnMapping")) {
+            (Some(mode), true) => return Ok(mode),
+            (Some(_), false) => {}
+            (None, true) => {
                 let message = format!(
-                    "unknown column mapping mode {}: the modes are none, name and id; read the table with a \
-                     newer client, or correct its property {key}",
-                    clipped(text)
+                    "unknown column mapping mode {text}: the modes are none, name and id; read the table with a \
+                     newer client, or correct its property {key}"
                 );
                 return Err(Error::corrupt("properties.column_mapping_mode", message));
             }
-            None => {
-                self.problem(
-                    key,
-                    format!(
-                        "{} is ignored: it is not a column mapping mode",
-                        clipped(text)
-                    ),
-                );
-                ColumnMappingMode::None
+            (None, false) => {
+                let message = format!("{text} is ignored: it is not a column mapping mode");
+                self.problem(key, message);
             }
-        };
-        Ok(if self.protocol.is_supported("columnMapping") {
-            mode
-        } else {
-            ColumnMappingMode::None
-        })
+        }
+        Ok(ColumnMappingMode::None)
     }
 }
 

@@ -320,10 +320,11 @@ fn check_value(key: &str, rule: ValueRule, value: &str) -> Result<()> {
 }
 
 fn is_format_version(value: &str) -> bool {
-    let parts: Vec<_> = value.split('.').collect();
-    let numbers = |part: &&str| part.parse::<u32>().is_ok();
-    value == "1.0.0"
-        || (parts.len() == 3 && parts.first() == Some(&"2") && parts.iter().all(numbers))
+    let is_number = |part: &str| part.parse::<u32>().is_ok();
+    match value.split('.').collect::<Vec<_>>().as_slice() {
+        ["2", minor, patch] => is_number(minor) && is_number(patch),
+        _ => value == "1.0.0",
+    }
 }
 
 /// Checks that the properties of a whole configuration do not contradict each other.
