@@ -1,5 +1,5 @@
 //! The error type of this crate: a kind, by the remedy of the caller; a stable dotted code for machines; the
-//! file and the position of corrupt bytes; the cause. Python's exception classes follow from [`ErrorKind`] alone.
+//! file and the position of corrupt bytes; the cause. Python's exception classes follow from the kind alone.
 
 use std::any::Any;
 use std::fmt;

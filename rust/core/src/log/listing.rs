@@ -92,7 +92,7 @@ impl LogListing {
         }
     }
 
-    /// Creates a listing from files.
+    /// Sorts files into a listing.
     pub fn of(files: Vec<FileMeta>, from: u64) -> Self {
         let mut listing = Self {
             from,

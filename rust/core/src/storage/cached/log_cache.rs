@@ -48,7 +48,6 @@ static CACHE: PerProcess<Mutex<LogCache>> = PerProcess::new();
 
 static BUDGET: AtomicUsize = AtomicUsize::new(DEFAULT_MIB << 20);
 
-/// Returns the size limit of the cache in bytes.
 pub(super) fn budget() -> usize {
     BUDGET.load(Ordering::Relaxed)
 }

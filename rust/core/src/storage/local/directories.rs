@@ -52,7 +52,6 @@ impl LocalStorage {
         }
     }
 
-    /// Implements [`Storage::find_unlisted`](crate::storage::Storage::find_unlisted).
     pub(super) fn unlisted(
         &self,
         enter: &(dyn Fn(&str) -> bool + Sync),
@@ -88,7 +87,6 @@ impl LocalStorage {
         Ok(None)
     }
 
-    /// Removes the directory if it is empty; returns `true` if this call removed it.
     pub(super) fn remove_empty(&self, directory: &str) -> Result<bool> {
         match fs::remove_dir(self.writable(directory)?) {
             Ok(()) => Ok(true),

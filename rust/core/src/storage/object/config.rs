@@ -165,7 +165,6 @@ impl Settings {
         })
     }
 
-    /// Returns the maximum number of pending requests for bytes.
     pub(super) fn max_requests(&self) -> usize {
         self.max_requests
     }

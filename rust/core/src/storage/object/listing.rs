@@ -301,7 +301,6 @@ async fn list_part(
     Ok(listing)
 }
 
-/// The error for a listing that would not end.
 fn endless(why: &'static str) -> object_store::Error {
     object_store::Error::Generic {
         store: "deltareplay",

@@ -121,7 +121,6 @@ fn generic(message: String) -> Error {
     }
 }
 
-/// Returns the size of the parts of these ranges.
 fn part_size(ranges: &[Range<u64>]) -> u64 {
     let lengths = ranges.iter().map(|range| range.end - range.start);
     (lengths.fold(0, u64::saturating_add) / PARTS).clamp(MIN_PART_SIZE, MAX_PART_SIZE)
