@@ -54,14 +54,14 @@ impl CheckpointFile {
             return Stats::Absent;
         }
         let typed = self.typed_stats(action);
-        let groups = self.metadata().row_groups();
         let Some(text) = self.leaf(&[action.name(), FileField::Stats.name()]) else {
             return typed.map_or(Stats::Absent, |_| Stats::Struct);
         };
         let Some(typed) = typed else {
             return Stats::Text;
         };
-        let no_text = groups.iter().all(|group| all_null(group, text));
+        let mut groups = self.metadata().row_groups().iter();
+        let no_text = groups.all(|group| all_null(group, text));
         if no_text
             || (!needs_text
                 && has_values_for(typed, &shape)

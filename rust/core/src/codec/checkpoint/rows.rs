@@ -135,17 +135,16 @@ impl Iterator for UnitReader {
     type Item = Result<FileRows>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let batch = match self.reader.next()? {
-            Ok(batch) => batch,
-            Err(error) => return Some(Err(error)),
-        };
-        let first = self.next_row;
-        self.next_row = first.map(|first| first + batch.num_rows());
-        let rows = FileRows::new(&batch, self.action, (self.row_group, first));
-        Some(match &self.legacy {
-            Some(legacy) => rows.and_then(|rows| rows.rebased(legacy)),
-            None => rows,
-        })
+        let batch = self.reader.next()?;
+        Some(batch.and_then(|batch| {
+            let first = self.next_row;
+            self.next_row = first.map(|first| first + batch.num_rows());
+            let rows = FileRows::new(&batch, self.action, (self.row_group, first))?;
+            match &self.legacy {
+                Some(legacy) => rows.rebased(legacy),
+                None => Ok(rows),
+            }
+        }))
     }
 }
 

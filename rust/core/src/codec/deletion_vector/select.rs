@@ -35,13 +35,10 @@ impl DeletionVector {
                 deleted.flip(whole);
                 continue;
             }
-            // Edge containers: only some of their words are in range.
+            // a container at the edge: only a part of its words is in range
             let bits = deleted.words();
-            let (skip, at) = if container.base() < begin {
-                ((begin - container.base()) / 64, 0)
-            } else {
-                (0, (container.base() - begin) / 64)
-            };
+            let skip = begin.saturating_sub(container.base()) / 64;
+            let at = container.base().saturating_sub(begin) / 64;
             let inside = words
                 .iter_mut()
                 .skip(usize::try_from(at).unwrap_or(usize::MAX));

@@ -85,17 +85,23 @@ impl RowGroups for RowGroup<'_> {
 
     fn column_chunks(&self, leaf: usize) -> Result<Box<dyn PageIterator>> {
         let mut known = self.known.borrow_mut();
-        if let Some(position) = known.iter().position(|(known_leaf, _)| *known_leaf == leaf) {
-            return Ok(Box::new(Chunk(Some(Box::new(
-                known.swap_remove(position).1,
-            )))));
-        }
-        let column = self.group.column(leaf);
-        let index = self.metadata.page_index();
-        let pages = index.and_then(|index| index.page_locations(self.index, leaf).cloned());
-        let fetched = Arc::clone(&self.fetched);
-        let reader = SerializedPageReader::new(fetched, column, self.num_rows(), pages)?;
-        Ok(Box::new(Chunk(Some(Box::new(reader)))))
+        let position = known.iter().position(|(known, _)| *known == leaf);
+        let reader: Box<dyn PageReader> = match position {
+            Some(position) => Box::new(known.swap_remove(position).1),
+            None => {
+                let column = self.group.column(leaf);
+                let index = self.metadata.page_index();
+                let pages = index.and_then(|index| index.page_locations(self.index, leaf).cloned());
+                let fetched = Arc::clone(&self.fetched);
+                Box::new(SerializedPageReader::new(
+                    fetched,
+                    column,
+                    self.num_rows(),
+                    pages,
+                )?)
+            }
+        };
+        Ok(Box::new(Chunk(Some(reader))))
     }
 
     fn row_groups(&self) -> Box<dyn Iterator<Item = &RowGroupMetaData> + '_> {

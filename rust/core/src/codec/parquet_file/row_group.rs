@@ -145,7 +145,7 @@ impl RowGroupRequest {
             types.get(pages.leaf).is_some_and(DataType::is_string)
                 && column.is_some_and(|column| has_unchecked_strings(column, pages))
         });
-        let mut reader = self.decoder(file, fetched, size, (&pages, rules))?;
+        let mut reader = self.decoder(file, fetched, size, (&pages, &types), rules)?;
         reader.unchecked_strings = unchecked_strings;
         Ok(reader)
     }
@@ -156,7 +156,8 @@ impl RowGroupRequest {
         file: &ArrowReaderMetadata,
         fetched: &FetchedBytes,
         size: BatchSize,
-        (pages, rules): (&[LeafPages], &PageRules),
+        leaves: (&[LeafPages], &[DataType]),
+        rules: &PageRules,
     ) -> Result<RowGroupReader> {
         let metadata = file.metadata();
         let (group, batch_rows) = match (size, metadata.row_groups().get(self.row_group)) {
@@ -165,16 +166,8 @@ impl RowGroupRequest {
                 return self.build(file, fetched, rows, rules);
             }
         };
-        let types = leaf_types(file.schema());
         let selection = self.selection.as_ref();
-        let plan = plan(
-            group,
-            (pages, &types),
-            selection,
-            fetched,
-            batch_rows,
-            rules,
-        )?;
+        let plan = plan(group, leaves, selection, fetched, batch_rows, rules)?;
         let viewed;
         let file = if plan.views.is_empty() {
             file
@@ -187,10 +180,9 @@ impl RowGroupRequest {
         if plan.dictionaries.is_empty() || by_runs {
             return self.build(file, fetched, plan.rows, rules);
         }
-        let group = (self.row_group, group);
         let reader = known_dictionaries::reader(
             file,
-            group,
+            (self.row_group, group),
             self.leaves,
             fetched,
             plan.rows,

@@ -85,14 +85,12 @@ fn decoded_size(column: &ColumnChunkMetaData, fetched: &FetchedBytes) -> u64 {
 /// Returns the total size of the first `count` strings of a dictionary-encoded page body, which is the bit width
 /// of an index and runs of indexes.
 fn size_of_indexed(body: &[u8], count: u64, lengths: &[u32]) -> u64 {
-    let Some((&width, runs)) = body.split_first() else {
-        return 0;
+    let (width, runs) = match body.split_first() {
+        Some((width, runs)) if u32::from(*width) <= u32::BITS => (u32::from(*width), runs),
+        _ => return 0,
     };
-    if u32::from(width) > u32::BITS {
-        return 0;
-    }
     let (mut left, mut size) = (count, 0_u64);
-    for (repeated, index) in RleRuns::with_width(runs, width.into()) {
+    for (repeated, index) in RleRuns::with_width(runs, width) {
         // an index out of range is padding, or an error that the decoder reports
         let length = usize::try_from(index)
             .ok()

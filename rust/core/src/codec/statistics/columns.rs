@@ -4,7 +4,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, LargeStringArray, make_array};
-use arrow_buffer::{BooleanBufferBuilder, Buffer, NullBuffer};
+use arrow_buffer::{BooleanBufferBuilder, NullBuffer};
 use arrow_data::ArrayData;
 use arrow_schema::{ArrowError, DataType, TimeUnit};
 

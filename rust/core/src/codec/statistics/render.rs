@@ -12,7 +12,10 @@ use arrow_array::types::{
     TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
     TimestampSecondType,
 };
-use arrow_array::{Array, Int64Array, StringArray, StructArray};
+use arrow_array::{
+    Array, BinaryArray, BinaryViewArray, BooleanArray, Int64Array, LargeBinaryArray,
+    LargeStringArray, StringArray, StringViewArray, StructArray,
+};
 use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_cast::cast;
 use arrow_schema::{DataType, Fields, TimeUnit};
@@ -80,7 +83,7 @@ enum Step<'a> {
 
 /// A column by the format of its values.
 enum LeafValues<'a> {
-    Bool(&'a arrow_array::BooleanArray),
+    Bool(&'a BooleanArray),
     Integer(Int64Array),
     Float32(&'a [f32]),
     Float64(&'a [f64]),
@@ -93,13 +96,12 @@ enum LeafValues<'a> {
         unit: TimeUnit,
         utc: bool,
     },
-    Text(&'a arrow_array::StringArray),
-    TextOfBytes(StringArray),
-    LargeText(&'a arrow_array::LargeStringArray),
-    TextView(&'a arrow_array::StringViewArray),
-    Binary(&'a arrow_array::BinaryArray),
-    LargeBinary(&'a arrow_array::LargeBinaryArray),
-    BinaryView(&'a arrow_array::BinaryViewArray),
+    Text(StringArray),
+    LargeText(&'a LargeStringArray),
+    TextView(&'a StringViewArray),
+    Binary(&'a BinaryArray),
+    LargeBinary(&'a LargeBinaryArray),
+    BinaryView(&'a BinaryViewArray),
 }
 
 /// Compiles a struct's fields to steps. Recurses along the type, to a bounded depth.
@@ -216,13 +218,13 @@ impl<'a> LeafValues<'a> {
                     _ => zone.is_some() || *unit == TimeUnit::Nanosecond,
                 },
             },
-            DataType::Utf8 => Self::Text(array.as_string_opt()?),
+            DataType::Utf8 => Self::Text(array.as_string_opt()?.clone()),
             DataType::LargeUtf8 => Self::LargeText(array.as_string_opt()?),
             DataType::Utf8View => Self::TextView(array.as_string_view_opt()?),
             // strings that the writer did not annotate as such
             DataType::Binary if data_type == Some(&DataType::Utf8) => {
                 let bytes = array.as_binary_opt()?.clone();
-                Self::TextOfBytes(StringArray::try_from_binary(bytes).ok()?)
+                Self::Text(StringArray::try_from_binary(bytes).ok()?)
             }
             DataType::Binary => Self::Binary(array.as_binary_opt()?),
             DataType::LargeBinary => Self::LargeBinary(array.as_binary_opt()?),
@@ -261,7 +263,6 @@ impl<'a> LeafValues<'a> {
                 out.push(b'"');
             }
             Self::Text(values) => format::string(out, values.value(row)),
-            Self::TextOfBytes(values) => format::string(out, values.value(row)),
             Self::LargeText(values) => format::string(out, values.value(row)),
             Self::TextView(values) => format::string(out, values.value(row)),
             Self::Binary(values) => format::base64(out, values.value(row)),

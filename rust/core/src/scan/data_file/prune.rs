@@ -261,9 +261,7 @@ impl<'a> Pages<'a> {
         let pages: UInt32Array = pages.collect();
         let num_pages = starts.len().saturating_sub(1);
         let of_pieces = |of_pages: ArrayRef| {
-            (of_pages.len() == num_pages)
-                .then(|| take(&of_pages, &pages, None).ok())
-                .flatten()
+            (of_pages.len() == num_pages).then(|| take(&of_pages, &pages, None).ok())?
         };
         let counts = |counts: Int64Array| {
             let counts = of_pieces(Arc::new(counts))?;

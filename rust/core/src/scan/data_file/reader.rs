@@ -268,7 +268,7 @@ fn matching(batch: &RecordBatch, filter: &BoundPredicate, plan: &ReadPlan) -> Re
 fn constants(file: &OpenFile) -> Vec<Option<Constant>> {
     let mut partition_values = file.partition_values.columns().iter();
     let columns = file.plan.columns().iter();
-    let constant = |column: &OutputColumn| -> Option<ArrayRef> {
+    let mut constant = |column: &OutputColumn| -> Option<ArrayRef> {
         match column {
             OutputColumn::Partition(..) => partition_values.next().cloned(),
             OutputColumn::FilePath => {
