@@ -319,6 +319,19 @@ def test_maintenance_is_refused_unless_the_catalog_allows_it(tmp_path: Path) -> 
     assert ids(table) == [0, 1, 2]
 
 
+def test_a_write_compacts_files_only_if_the_catalog_allows_it(tmp_path: Path) -> None:
+    catalog = MemoryCatalog()
+    table = created(tmp_path, catalog, **{"delta.autoOptimize.autoCompact": "true"})
+    for number in range(50):
+        table.append({"id": [number]}, durable=False)
+    assert table.snapshot().num_files == 50
+
+    catalog.allowed = ("optimize",)
+    table.append({"id": [50]})
+    assert table.snapshot().num_files == 1
+    assert ids(table) == list(range(51))
+
+
 # -- enabling and disabling catalogManaged
 
 

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::plan::{Plan, Request};
 use crate::codec::file_columns::FileColumns;
 use crate::error::Result;
+use crate::log::catalog::Permission;
 use crate::replay::Source;
 use crate::scan::ScanFile;
 use crate::scan::scan_file::SCAN_FIELDS;
@@ -17,7 +18,6 @@ use crate::transaction::TransactionOptions;
 use crate::write::AddFile;
 use crate::write::actions::StringMap;
 
-/// The target size of compacted files in bytes.
 const TARGET_BYTES: u64 = 128 << 20;
 /// The size in bytes below which files are counted and compacted.
 const SMALL_BYTES: u64 = TARGET_BYTES / 2;
@@ -64,8 +64,8 @@ impl Table {
     }
 }
 
-/// Plans the compaction of the partitions to which a write added files, if there is anything to compact. The
-/// caller checks whether auto compaction is enabled.
+/// Plans the compaction of the partitions to which a write added files, if there is anything to compact and the
+/// table's catalog allows it. The caller checks whether auto compaction is enabled.
 pub fn compaction(
     source: &Source,
     snapshot: &Snapshot,
@@ -88,7 +88,7 @@ pub fn compaction(
         }
     }
     counts.retain(|_, count| *count >= MIN_FILES);
-    if counts.is_empty() {
+    if counts.is_empty() || !source.allows(Permission::Optimize)? {
         return Ok(None);
     }
     let partitions: BTreeSet<StringMap> = counts.into_keys().take(MAX_PARTITIONS).collect();
