@@ -178,17 +178,13 @@ impl AddFile {
     ///
     /// Invalid argument: `transaction.deletion_vector` if the statistics lack the number of rows.
     pub fn with_vector(&self, vector: DeletionVectorDescriptor) -> Result<Self> {
-        let no_row_count = || {
+        let stats = self.num_records().and(self.stats.as_deref());
+        let stats = stats.and_then(|text| serde_json::from_str(text).ok());
+        let stats: BTreeMap<String, &RawValue> = stats.ok_or_else(|| {
             let message = "a file with a deletion vector must have numRecords in its statistics: rewrite the \
                            file instead";
             Error::invalid("transaction.deletion_vector", message).at_path(self.path.clone())
-        };
-        if self.num_records().is_none() {
-            return Err(no_row_count());
-        }
-        let text = self.stats.as_deref().unwrap_or_default();
-        let stats: BTreeMap<String, &RawValue> =
-            serde_json::from_str(text).map_err(|_| no_row_count())?;
+        })?;
         let mut parts = vec!["\"tightBounds\":false".to_owned()];
         for (name, value) in stats.iter().filter(|(name, _)| *name != "tightBounds") {
             parts.push(format!("{}:{}", Value::from(name.as_str()), value.get()));
@@ -309,9 +305,8 @@ impl Row<'_> {
         let entries = maps.value(self.1);
         let (keys, values): (&StringArray, &StringArray) =
             (entries.typed("key")?, entries.typed("value")?);
-        let pairs = keys.iter().zip(values.iter());
-        let owned = pairs
-            .map(|(key, value)| (key.unwrap_or_default().to_owned(), value.map(str::to_owned)));
+        let pairs = keys.iter().flatten().zip(values);
+        let owned = pairs.map(|(key, value)| (key.to_owned(), value.map(str::to_owned)));
         Ok(Some(owned.collect()))
     }
 
@@ -320,27 +315,21 @@ impl Row<'_> {
     }
 }
 
-/// Inserts the value unless it is `None`.
-pub(crate) fn put(body: &mut Map<String, Value>, key: &str, value: Option<impl Into<Value>>) {
-    if let Some(value) = value {
-        body.insert(key.to_owned(), value.into());
+/// Removes the fields of a JSON object that are null.
+pub(crate) fn without_nulls(mut object: Value) -> Value {
+    if let Some(fields) = object.as_object_mut() {
+        fields.retain(|_, value| !value.is_null());
     }
+    object
 }
 
 /// Appends one JSON line of a commit.
 pub(crate) fn line(lines: &mut String, kind: &str, body: &impl Serialize) -> Result<()> {
     let body = serde_json::to_string(body).map_err(|cause| {
-        Error::invalid(
-            "transaction.action",
-            format!("the {kind} action is not JSON"),
-        )
-        .because(cause)
+        let message = format!("the {kind} action is not JSON");
+        Error::invalid("transaction.action", message).because(cause)
     })?;
-    lines.push_str("{\"");
-    lines.push_str(kind);
-    lines.push_str("\":");
-    lines.push_str(&body);
-    lines.push_str("}\n");
+    lines.extend(["{\"", kind, "\":", &body, "}\n"]);
     Ok(())
 }
 

@@ -14,8 +14,8 @@ use arrow_array::types::{
     ByteArrayType, Float32Type, Float64Type, TimestampMicrosecondType, TimestampNanosecondType,
 };
 use arrow_array::{
-    Array, ArrayRef, GenericByteArray, ListArray, MapArray, StructArray, TimestampMicrosecondArray,
-    new_null_array,
+    Array, ArrayRef, GenericByteArray, ListArray, MapArray, OffsetSizeTrait, StructArray,
+    TimestampMicrosecondArray, new_null_array,
 };
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType as ArrowType, FieldRef, Fields, TimeUnit};
@@ -365,11 +365,12 @@ fn plain_cast(values: &ArrayRef, target: &ArrowType, name: &str) -> Result<Array
 
 /// Returns the offsets rebased to 0, and the range of child values that belong to these rows: the array may
 /// be a slice.
-fn rebased_offsets(offsets: &OffsetBuffer<i32>) -> (OffsetBuffer<i32>, Range<usize>) {
+fn rebased_offsets<O: OffsetSizeTrait>(
+    offsets: &OffsetBuffer<O>,
+) -> (OffsetBuffer<O>, Range<usize>) {
     let (first, last) = (offsets.first(), offsets.last());
-    let index = |offset: i32| usize::try_from(offset).unwrap_or_default();
     let rebased = offsets.clone().subtract(first);
-    (rebased, index(first)..index(last))
+    (rebased, first.as_usize()..last.as_usize())
 }
 
 /// Rebases the offsets of large text and bytes to 0: a cast to 32-bit offsets ignores that the array is a
@@ -383,16 +384,11 @@ fn without_offset(values: &ArrayRef) -> ArrayRef {
 }
 
 fn rebased<T: ByteArrayType<Offset = i64>>(array: &GenericByteArray<T>) -> GenericByteArray<T> {
-    let offsets = array.offsets();
-    let (first, last) = (offsets.first(), offsets.last());
-    if first == 0 {
+    if array.offsets().first() == 0 {
         return array.clone();
     }
-    let index = |offset: i64| usize::try_from(offset).unwrap_or_default();
-    let rebased = offsets.clone().subtract(first);
-    let bytes = array
-        .values()
-        .slice_with_length(index(first), index(last - first));
+    let (rebased, range) = rebased_offsets(array.offsets());
+    let bytes = array.values().slice_with_length(range.start, range.len());
     // SAFETY: the same bytes of the same values, which were valid
     #[allow(unsafe_code)]
     unsafe {

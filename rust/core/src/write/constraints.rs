@@ -15,11 +15,9 @@ use crate::spec::json::clipped;
 use crate::spec::schema::{DataType, StructField, StructType};
 use crate::spec::{Metadata, Protocol};
 
-/// The metadata key of a field's invariant.
 pub(crate) const INVARIANTS: &str = "delta.invariants";
 const CONSTRAINTS: &str = "delta.constraints.";
 
-/// The constraints of a table.
 #[derive(Debug, Default)]
 pub(super) struct Constraints {
     /// Required columns and fields of structs, by their index paths.
@@ -176,11 +174,8 @@ impl Constraints {
             }
         }
         for length in &self.lengths {
-            let Some(strings) = rows
-                .columns()
-                .get(length.column)
-                .and_then(|values| values.as_string_opt::<i32>())
-            else {
+            let values = rows.columns().get(length.column);
+            let Some(strings) = values.and_then(|values| values.as_string_opt::<i32>()) else {
                 continue;
             };
             let is_too_long = |text: Option<&str>| match text {

@@ -28,7 +28,6 @@ const STEP: &str = "delta.identity.step";
 const MARK: &str = "delta.identity.highWaterMark";
 const EXPLICIT: &str = "delta.identity.allowExplicitInsert";
 
-/// Returns the expression of a generated column.
 pub(super) fn generated(
     field: &StructField,
     protocol: &Protocol,
@@ -123,7 +122,6 @@ pub(super) fn check_generated(
     }
 }
 
-/// An identity column.
 #[derive(Debug)]
 pub(super) struct Identity {
     next: i64,
@@ -148,7 +146,6 @@ impl Identity {
         })
     }
 
-    /// Returns the values of the next rows.
     pub(crate) fn next_values(&mut self, rows: usize, name: &str) -> Result<ArrayRef> {
         let mut values = Vec::with_capacity(rows);
         for _ in 0..rows {

@@ -31,7 +31,6 @@ pub(super) fn worth_parallel(rows: usize, columns: usize) -> bool {
     pool::threads() > 1 && columns > 1 && rows.saturating_mul(columns) >= MIN_PARALLEL_VALUES
 }
 
-/// A Parquet file being written.
 pub(super) struct ParquetFile {
     writer: SerializedFileWriter<Vec<u8>>,
     factory: ArrowRowGroupWriterFactory,
@@ -66,7 +65,6 @@ impl ParquetFile {
         })
     }
 
-    /// Writes rows with the columns of the file.
     pub(crate) fn write(&mut self, rows: &RecordBatch) -> Result<()> {
         if self.columns.is_empty() {
             let columns = self.factory.create_column_writers(self.groups);
@@ -125,18 +123,15 @@ impl ParquetFile {
         self.columns.iter().map(bytes).sum()
     }
 
-    /// Returns the approximate length of the file.
     pub(super) fn length(&self) -> usize {
         self.writer.bytes_written() + self.in_progress()
     }
 
-    /// Returns the bytes of memory that the file uses.
     pub(crate) fn memory(&self) -> usize {
         let bytes = ArrowColumnWriter::memory_size;
         self.writer.bytes_written() + self.columns.iter().map(bytes).sum::<usize>()
     }
 
-    /// Returns the complete file.
     pub(crate) fn finish(mut self) -> Result<Vec<u8>> {
         self.flush()?;
         self.writer.into_inner().map_err(cannot_encode)

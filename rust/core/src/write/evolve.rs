@@ -31,7 +31,7 @@ pub fn widenings(
         path: Vec::new(),
         wider: Vec::new(),
     };
-    widenings.of_fields(table, source);
+    widenings.compare_fields(table, source);
     widenings.wider
 }
 
@@ -42,16 +42,16 @@ struct Widenings {
 }
 
 impl Widenings {
-    fn of_fields(&mut self, table: &StructType, source: &StructType) {
+    fn compare_fields(&mut self, table: &StructType, source: &StructType) {
         for field in table.fields() {
             if let Some(other) = source.field(&field.name) {
-                self.of_part(&field.name, (&field.data_type, &other.data_type));
+                self.compare_types(&field.name, (&field.data_type, &other.data_type));
             }
         }
     }
 
     /// Recurses along the type, which has a bounded depth.
-    fn of_part(&mut self, name: &str, types: (&DataType, &DataType)) {
+    fn compare_types(&mut self, name: &str, types: (&DataType, &DataType)) {
         self.path.push(name.to_owned());
         match types {
             (DataType::Primitive(old), DataType::Primitive(new)) => {
@@ -63,13 +63,13 @@ impl Widenings {
                     self.wider.push((self.path.clone(), types.1.clone()));
                 }
             }
-            (DataType::Struct(old), DataType::Struct(new)) => self.of_fields(old, new),
+            (DataType::Struct(old), DataType::Struct(new)) => self.compare_fields(old, new),
             (DataType::Array(old), DataType::Array(new)) => {
-                self.of_part("element", (&old.element_type, &new.element_type));
+                self.compare_types("element", (&old.element_type, &new.element_type));
             }
             (DataType::Map(old), DataType::Map(new)) => {
-                self.of_part("key", (&old.key_type, &new.key_type));
-                self.of_part("value", (&old.value_type, &new.value_type));
+                self.compare_types("key", (&old.key_type, &new.key_type));
+                self.compare_types("value", (&old.value_type, &new.value_type));
             }
             _ => {}
         }

@@ -33,9 +33,8 @@ impl FooterStatistics {
     /// Creates the plan for the files of a table.
     pub fn new(metadata: &Metadata, protocol: &Protocol) -> Result<Self> {
         let schema = StructType::parse(&metadata.schema_string)?;
-        let mode = TableProperties::new(metadata, protocol)?
-            .0
-            .column_mapping_mode;
+        let (properties, _) = TableProperties::new(metadata, protocol)?;
+        let mode = properties.column_mapping_mode;
         StatisticsPlan::new(metadata, protocol, &schema, mode).map(Self)
     }
 
@@ -67,7 +66,6 @@ impl FooterStatistics {
     }
 }
 
-/// Returns the Arrow schema of a file.
 pub(super) fn arrow_schema(parquet: &SchemaDescriptor) -> Result<Schema> {
     parquet_to_arrow_schema(parquet, None).map_err(|cause| {
         let message = "the Parquet schema has a type that Arrow lacks";
@@ -77,7 +75,6 @@ pub(super) fn arrow_schema(parquet: &SchemaDescriptor) -> Result<Schema> {
 
 struct Footer<'a> {
     metadata: &'a ParquetMetaData,
-    /// The columns in the legacy calendar.
     legacy: Option<LegacyColumns>,
 }
 
@@ -124,7 +121,6 @@ fn leaf(
     })
 }
 
-/// The statistics of a leaf in the footer.
 struct LeafStatistics {
     nulls: usize,
     /// The minimum and maximum of each row group.
@@ -169,11 +165,7 @@ impl LeafStatistics {
         };
         Some(Self {
             nulls,
-            bounds: if has_usable_bounds(groups, leaf) {
-                bounds()
-            } else {
-                None
-            },
+            bounds: has_usable_bounds(groups, leaf).then(bounds).flatten(),
         })
     }
 }

@@ -15,7 +15,6 @@ use crate::replay::Source;
 use crate::scan::data_file::FOOTER_RULES;
 use crate::spec::schema::{ArrayType, DataType, MapType, StructField, StructType};
 
-/// The key of the schema written by Spark.
 const SPARK_SCHEMA: &str = "org.apache.spark.sql.parquet.row.metadata";
 
 /// Returns the columns of a file; `path` is as in the log.

@@ -24,7 +24,6 @@ use crate::spec::arrow::field_index;
 use crate::spec::schema::{StructField, StructType, same_name};
 use crate::spec::{Metadata, Protocol};
 
-/// The source of a column of the table.
 #[derive(Debug)]
 enum ColumnSource {
     /// A column of the input, by index.
@@ -47,7 +46,6 @@ pub struct InputConverter {
     constraints: Constraints,
     /// The table's columns, all nullable: `constraints` checks nullability.
     schema: SchemaRef,
-    /// The number of rows converted so far.
     rows: u64,
 }
 
@@ -93,12 +91,9 @@ impl InputConverter {
         let constraints = Constraints::new(metadata, protocol, &schema)?;
         let all = nullable(&schema);
         refuse_duplicates(source.fields())?;
-        if let Some(extra) = source
-            .fields()
-            .iter()
-            .find(|field| !schema.contains(field.name()))
-        {
-            return Err(unknown_column(extra.name()));
+        let mut names = source.fields().iter().map(|field| field.name());
+        if let Some(unknown) = names.find(|name| !schema.contains(name)) {
+            return Err(unknown_column(unknown));
         }
         let mut columns = Vec::with_capacity(schema.fields().len());
         let mut checked_generated = Vec::new();
@@ -130,10 +125,8 @@ impl InputConverter {
             columns.push((field.clone(), column_source));
         }
         let partition_columns = metadata.partition_columns.iter().filter_map(|name| {
-            schema
-                .fields()
-                .iter()
-                .position(|field| same_name(&field.name, name))
+            let mut fields = schema.fields().iter();
+            fields.position(|field| same_name(&field.name, name))
         });
         Ok(Self {
             partition_columns: partition_columns.collect(),

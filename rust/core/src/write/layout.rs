@@ -33,14 +33,13 @@ pub enum Purpose {
 #[derive(Clone, Debug)]
 pub struct Layout {
     pub(super) purpose: Purpose,
-    /// The message about a column that this release cannot write, if the table has one.
+    /// Why this release cannot write rows: completes "a table with ...".
     unwritable: Option<String>,
     row_schema: SchemaRef,
     /// The partition columns, in the table's order: index among the columns, name, name in the log.
     pub(super) partitions: Vec<(usize, String, String)>,
     /// Indexes of the columns stored in the files.
     data_columns: Vec<usize>,
-    /// The schema of the files.
     pub(super) file_schema: SchemaRef,
     /// True if files are written to directories with random names.
     pub(super) random_directories: bool,
@@ -65,12 +64,8 @@ impl Layout {
         let mode = properties.column_mapping_mode;
         let mut partitions = Vec::with_capacity(metadata.partition_columns.len());
         for name in &metadata.partition_columns {
-            let position = schema
-                .fields()
-                .iter()
-                .enumerate()
-                .find(|(_, field)| same_name(&field.name, name));
-            if let Some((index, field)) = position {
+            let mut fields = schema.fields().iter().enumerate();
+            if let Some((index, field)) = fields.find(|(_, field)| same_name(&field.name, name)) {
                 let name_in_log = field.name_in_files(mode)?.to_owned();
                 partitions.push((index, field.name.clone(), name_in_log));
             }
@@ -124,11 +119,11 @@ impl Layout {
     /// Unsupported: `rows.unsupported` for types that cannot be written, and for a table without columns in its
     /// files.
     pub fn check_writable(&self) -> Result<()> {
-        let Some(what) = &self.unwritable else {
+        let Some(columns) = &self.unwritable else {
             return Ok(());
         };
         let message = format!(
-            "this release cannot write rows to a table with {what}: write them with another client, or commit \
+            "this release cannot write rows to a table with {columns}: write them with another client, or commit \
              its files with Table.transaction"
         );
         Err(Error::unsupported("rows.unsupported", message))
@@ -140,7 +135,6 @@ impl Layout {
         Arc::clone(&self.row_schema)
     }
 
-    /// Converts the rows to the schema of the files.
     pub(super) fn as_in_files(&self, rows: &RecordBatch) -> Result<RecordBatch> {
         let mut columns = Vec::with_capacity(self.data_columns.len());
         for (index, field) in self.data_columns.iter().zip(self.file_schema.fields()) {
@@ -158,8 +152,8 @@ impl Layout {
 fn unwritable_column(schema: &StructType) -> Option<String> {
     let mut fields = schema.fields().iter().filter(|field| !is_void(field));
     fields.find_map(|field| {
-        let what = check_type(&field.data_type).err()?;
-        Some(format!("{what} (the column {})", clipped(&field.name)))
+        let types = check_type(&field.data_type).err()?;
+        Some(format!("{types} (the column {})", clipped(&field.name)))
     })
 }
 

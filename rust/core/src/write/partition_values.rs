@@ -2,6 +2,7 @@
 //!
 //! Protocol: "Partition Value Serialization".
 
+use std::fmt::Debug;
 use std::str::Utf8Error;
 use std::sync::Arc;
 
@@ -44,18 +45,12 @@ pub(super) fn serialized(values: &ArrayRef) -> Result<StringArray> {
             days.iter().map(|value| value.map(text)).collect()
         }
         DataType::Float32 => {
-            let numbers = values.as_primitive::<Float32Type>();
-            numbers
-                .iter()
-                .map(|number| number.map(|number| with_java_infinity(format!("{number:?}"))))
-                .collect()
+            let numbers = values.as_primitive::<Float32Type>().iter();
+            numbers.map(|number| number.map(as_in_java)).collect()
         }
         DataType::Float64 => {
-            let numbers = values.as_primitive::<Float64Type>();
-            numbers
-                .iter()
-                .map(|number| number.map(|number| with_java_infinity(format!("{number:?}"))))
-                .collect()
+            let numbers = values.as_primitive::<Float64Type>().iter();
+            numbers.map(|number| number.map(as_in_java)).collect()
         }
         DataType::Binary => values
             .as_binary::<i32>()
@@ -95,10 +90,10 @@ fn not_utf8(cause: Utf8Error) -> Error {
 }
 
 /// Spells infinity as Java does; all other numbers as Rust does, which Java parses.
-fn with_java_infinity(number: String) -> String {
-    match number.as_str() {
-        "inf" => "Infinity".to_owned(),
-        "-inf" => "-Infinity".to_owned(),
-        _ => number,
+fn as_in_java(number: impl Debug) -> String {
+    let text = format!("{number:?}");
+    if text.ends_with("inf") {
+        return text.replace("inf", "Infinity");
     }
+    text
 }

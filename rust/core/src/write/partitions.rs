@@ -40,8 +40,8 @@ impl Layout {
             return Ok(vec![(Vec::new(), rows.clone())]);
         }
         let mut columns = Vec::with_capacity(self.partitions.len());
-        for (at, ..) in &self.partitions {
-            if let Some(column) = rows.columns().get(*at) {
+        for (index, ..) in &self.partitions {
+            if let Some(column) = rows.columns().get(*index) {
                 columns.push(serialized(column)?);
             }
         }
@@ -227,12 +227,8 @@ impl Partitions {
             strings.append(true).map_err(columns_mismatch)?;
         }
         let strings = strings.finish();
-        let columns: Vec<_> = self
-            .columns
-            .iter()
-            .map(|(_, typed)| typed.clone())
-            .collect();
-        let parsed = parse_partition_values(&strings, &columns)?;
+        let columns = self.columns.iter().map(|(_, typed)| typed.clone());
+        let parsed = parse_partition_values(&strings, &columns.collect::<Vec<_>>())?;
         Ok((parsed.columns().to_vec(), strings.len()))
     }
 

@@ -38,7 +38,7 @@ pub(crate) const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 
 impl Layout {
     /// Returns a new path for a file with these partition values.
-    pub(crate) fn path(&self, values: &[Option<&str>]) -> String {
+    pub(crate) fn path(&self, values: &[Option<String>]) -> String {
         let (above, kind) = match self.purpose {
             Purpose::Data => ("", "part"),
             Purpose::Changes => ("_change_data/", "cdc"),
@@ -47,7 +47,7 @@ impl Layout {
         let directory = if self.random_directories {
             random_directory(self.prefix_length)
         } else {
-            directory(names.zip(values.iter().copied()))
+            directory(names.zip(values.iter().map(Option::as_deref)))
         };
         let (id, suffix) = (new_id(), self.suffix);
         format!("{above}{directory}{kind}-00000-{id}.c000{suffix}.parquet")

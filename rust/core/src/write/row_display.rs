@@ -22,7 +22,6 @@ fn zones_as_offsets(values: &ArrayRef) -> std::result::Result<ArrayRef, ArrowErr
     cast(values, &replace_types(values.data_type(), &offset))
 }
 
-/// Formats a row for a message.
 pub(crate) fn row_display(rows: &RecordBatch, row: usize) -> String {
     let schema = rows.schema_ref();
     let options = FormatOptions::default().with_null("null");

@@ -34,7 +34,6 @@ use crate::spec::{Metadata, Protocol};
 /// The days that every reader can parse: from 0001-01-01 to 9999-12-31.
 const READABLE_DAYS: std::ops::RangeInclusive<i32> = -719_162..=2_932_896;
 
-/// The statistics to collect for the files of a table.
 #[derive(Clone, Debug)]
 pub(super) struct StatisticsPlan {
     pub(crate) columns: Vec<MeasuredColumn>,
@@ -88,7 +87,6 @@ impl LeafSelection {
 }
 
 impl StatisticsPlan {
-    /// Selects the statistics for the files of a table.
     pub(crate) fn new(
         metadata: &Metadata,
         protocol: &Protocol,
@@ -166,7 +164,6 @@ fn columns<'a>(
     Ok(measured)
 }
 
-/// The statistics of the rows written so far.
 #[derive(Debug)]
 pub(super) struct Statistics {
     pub(crate) rows: usize,
@@ -202,7 +199,6 @@ impl Statistics {
         }
     }
 
-    /// Adds rows with the columns of the file.
     pub(crate) fn take(&mut self, plan: &StatisticsPlan, rows: &RecordBatch) -> Result<()> {
         self.rows += rows.num_rows();
         for (column, accumulator) in plan.columns.iter().zip(&mut self.columns) {
@@ -321,17 +317,9 @@ fn extremes(values: &ArrayRef) -> Option<(ArrayRef, ArrayRef)> {
                     .is_ok_and(|day| READABLE_DAYS.contains(&day))
             })
         }
-        // NaN sorts after all other values, which most readers do not take into account
-        ArrowType::Float32 => {
-            let numbers = values.as_primitive::<Float32Type>();
-            let any_nan = numbers.iter().flatten().any(f32::is_nan);
-            (!any_nan).then(|| primitive_extremes::<Float32Type>(values, |_| true))?
-        }
-        ArrowType::Float64 => {
-            let numbers = values.as_primitive::<Float64Type>();
-            let any_nan = numbers.iter().flatten().any(f64::is_nan);
-            (!any_nan).then(|| primitive_extremes::<Float64Type>(values, |_| true))?
-        }
+        // a NaN, which most readers do not expect, is the least or the greatest value, depending on its sign
+        ArrowType::Float32 => primitive_extremes::<Float32Type>(values, |number| !number.is_nan()),
+        ArrowType::Float64 => primitive_extremes::<Float64Type>(values, |number| !number.is_nan()),
         ArrowType::Utf8 => {
             let strings = values.as_string::<i32>();
             let bound =

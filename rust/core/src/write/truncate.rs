@@ -24,11 +24,11 @@ pub(super) fn lower_bound(value: &str, units: usize) -> Option<String> {
 
 /// Returns a short text that is not less than the value; `None` if there is none.
 pub(super) fn upper_bound(value: &str, units: usize) -> Option<String> {
-    if value.len() <= units || value.encode_utf16().count() <= units {
-        return (units > 0).then(|| value.to_owned());
-    }
     if units == 0 {
         return None;
+    }
+    if value.len() <= units || value.encode_utf16().count() <= units {
+        return Some(value.to_owned());
     }
     let kept = cut(value, units);
     let mut length = kept.encode_utf16().count();

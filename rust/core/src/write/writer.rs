@@ -1,7 +1,5 @@
 //! Writes rows to files: one open file per partition, closed when it reaches the target size, or when the
 //! open files together use too much memory.
-//!
-//! Nothing here commits. Written files are deleted again unless they are kept.
 
 use std::collections::BTreeMap;
 use std::mem::take;
@@ -88,11 +86,10 @@ impl WrittenFiles {
         Err(self.foreign_file(path))
     }
 
-    /// Writes several files in parallel.
     fn put_all(&mut self, files: Vec<(String, Vec<u8>)>, durable: bool) -> Result<()> {
-        files
-            .iter()
-            .for_each(|(path, bytes)| self.record(path, bytes));
+        for (path, bytes) in &files {
+            self.record(path, bytes);
+        }
         let storage = Arc::clone(&self.source.storage);
         let (running, ended) = channel::<()>();
         // wait for all of them, so that all can be deleted
@@ -301,13 +298,11 @@ impl RowWriter {
     }
 
     fn close(&mut self, values: &PartitionValues, written: &mut WrittenFiles) -> Result<()> {
-        match self.open.remove(values) {
-            Some(file) => {
-                let (path, bytes) = self.finish_file(values, file, written)?;
-                written.put(path, &bytes, self.options.durable)
-            }
-            None => Ok(()),
-        }
+        let Some(file) = self.open.remove(values) else {
+            return Ok(());
+        };
+        let (path, bytes) = self.finish_file(values, file, written)?;
+        written.put(path, &bytes, self.options.durable)
     }
 
     /// Encodes one file and adds its action to `written`; returns its storage path and its bytes.
@@ -319,8 +314,7 @@ impl RowWriter {
     ) -> Result<(String, Vec<u8>)> {
         let layout = &*self.layout;
         let bytes = file.file.finish()?;
-        let strings: Vec<Option<&str>> = values.iter().map(Option::as_deref).collect();
-        let stored_path = layout.path(&strings);
+        let stored_path = layout.path(values);
         let path = encoded(&stored_path);
         let length = bytes.len() as u64;
         let size = i64::try_from(length).unwrap_or(i64::MAX);
