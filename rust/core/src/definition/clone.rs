@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{ROW_TRACKING_COLUMNS, set_properties};
+use super::{ROW_TRACKING_COLUMNS, remove_properties, set_properties};
 use crate::error::Result;
 use crate::spec::Metadata;
 use crate::write::keep_high_water_marks;
@@ -30,9 +30,7 @@ pub fn cloned_metadata(
 ) -> Result<Metadata> {
     let mut new = source.clone();
     let row_tracking = ROW_TRACKING_COLUMNS.map(|(key, _)| key);
-    let removed = LOG_PROPERTIES.iter().chain(&row_tracking);
-    new.configuration
-        .retain(|key, _| !removed.clone().any(|name| name.eq_ignore_ascii_case(key)));
+    remove_properties(&mut new, &[&LOG_PROPERTIES[..], &row_tracking].concat());
     for key in row_tracking {
         if let Some(name) = existing.and_then(|existing| existing.property(key)) {
             new.configuration.insert(key.to_owned(), name.to_owned());

@@ -46,15 +46,15 @@ pub fn change_column(old: &Metadata, path: &[String], change: &ColumnChange) -> 
             clipped(&name)
         )));
     }
+    let with_metadata = |key: &str, value: Option<&str>| {
+        with_changed_field(old, path, &mut |field| {
+            set_metadata(field, key, value);
+            Ok(())
+        })
+    };
     match change {
-        ColumnChange::Comment(comment) => with_changed_field(old, path, &mut |field| {
-            set_metadata(field, "comment", comment.as_deref());
-            Ok(())
-        }),
-        ColumnChange::Length(declared) => with_changed_field(old, path, &mut |field| {
-            set_metadata(field, DECLARED_TYPE, declared.as_deref());
-            Ok(())
-        }),
+        ColumnChange::Comment(comment) => with_metadata("comment", comment.as_deref()),
+        ColumnChange::Length(declared) => with_metadata(DECLARED_TYPE, declared.as_deref()),
         ColumnChange::Move(to) => with_moved_field(old, path, to),
         ColumnChange::Type(to) => widen_column(old, path, to),
         ColumnChange::Default(expression) => with_changed_field(old, path, &mut |field| {

@@ -39,7 +39,6 @@ pub enum Position {
 }
 
 impl Position {
-    /// Returns the index for this position.
     pub(super) fn index_in(&self, fields: &StructType) -> Result<usize> {
         match self {
             Self::First => Ok(0),
@@ -215,7 +214,6 @@ pub fn column_at(metadata: &Metadata, path: &[String]) -> Result<(Vec<String>, S
     Ok((names, column))
 }
 
-/// Returns a part of a column as a field.
 fn part_of(data_type: &DataType, step: &str) -> Result<StructField> {
     let (data_type, nullable) = match (data_type, step) {
         (DataType::Struct(fields), name) => {

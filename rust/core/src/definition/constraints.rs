@@ -4,11 +4,11 @@
 
 use std::collections::BTreeMap;
 
-use super::StructType;
 use crate::error::{Error, Result};
 use crate::expr::Predicate;
 use crate::spec::Metadata;
 use crate::spec::json::clipped;
+use crate::spec::schema::StructType;
 
 const PREFIX: &str = "delta.constraints.";
 
@@ -95,11 +95,9 @@ pub(super) fn is_constraint(key: &str) -> bool {
 pub fn drop_constraint(old: &Metadata, name: &str) -> Option<(Metadata, String)> {
     let property = format!("{PREFIX}{}", name.trim());
     let mut new = old.clone();
-    let mut keys = new.configuration.keys();
-    let key = keys
-        .find(|key| key.eq_ignore_ascii_case(&property))?
-        .clone();
-    let expression = new.configuration.remove(&key)?;
+    let mut keys = old.configuration.keys();
+    let key = keys.find(|key| key.eq_ignore_ascii_case(&property))?;
+    let expression = new.configuration.remove(key)?;
     Some((new, expression))
 }
 

@@ -2,12 +2,10 @@
 //!
 //! Protocol: "Column Mapping", "Clustered Table", "Type Widening".
 
-use std::collections::BTreeSet;
-
 use serde_json::json;
 
 use super::clustering::clustering_columns;
-use super::{MAX_ID, MODE};
+use super::{MAX_ID, MODE, remove_properties};
 use crate::error::Result;
 use crate::spec::Metadata;
 use crate::spec::schema::StructType;
@@ -15,9 +13,7 @@ use crate::spec::schema::StructType;
 /// Returns the old metadata without physical names and column ids: the files use the logical names.
 pub fn without_column_mapping(old: &Metadata) -> Result<Metadata> {
     let mut new = without(old, "delta.columnMapping.")?;
-    let dropped = BTreeSet::from([MODE, MAX_ID]);
-    new.configuration
-        .retain(|key, _| !dropped.iter().any(|name| name.eq_ignore_ascii_case(key)));
+    remove_properties(&mut new, &[MODE, MAX_ID]);
     Ok(new)
 }
 

@@ -9,7 +9,6 @@ use crate::spec::json::clipped;
 use crate::spec::property_rules::{checked_properties, is_consumed};
 use crate::spec::schema::{StructField, StructType};
 use crate::spec::{Metadata, Protocol};
-
 use crate::write::random::new_id;
 
 use self::columns::{STATISTICS, check_statistics_columns};
@@ -137,8 +136,7 @@ pub fn set_properties(old: &Metadata, properties: &BTreeMap<String, String>) -> 
             new.description = Some(value);
             continue;
         }
-        new.configuration
-            .retain(|existing, _| !existing.eq_ignore_ascii_case(&key));
+        remove_properties(&mut new, &[&key]);
         new.configuration.insert(key, value);
     }
     if sets_statistics {
@@ -158,8 +156,7 @@ pub fn unset_properties(old: &Metadata, keys: &[String], if_exists: bool) -> Res
     let mut new = old.clone();
     for key in keys {
         let before = new.configuration.len();
-        new.configuration
-            .retain(|existing, _| !existing.eq_ignore_ascii_case(key));
+        remove_properties(&mut new, &[key]);
         let had_comment = key == COMMENT && new.description.take().is_some();
         if before == new.configuration.len() && !had_comment && !if_exists {
             let message = format!("the property {} is not set", clipped(key));
@@ -168,6 +165,12 @@ pub fn unset_properties(old: &Metadata, keys: &[String], if_exists: bool) -> Res
     }
     check_mode(old, &new)?;
     Ok(new)
+}
+
+/// Removes properties, whatever the case of their keys.
+pub(crate) fn remove_properties(metadata: &mut Metadata, keys: &[&str]) {
+    let is_removed = |key: &str| keys.iter().any(|removed| removed.eq_ignore_ascii_case(key));
+    metadata.configuration.retain(|key, _| !is_removed(key));
 }
 
 fn mode(metadata: &Metadata) -> String {

@@ -12,7 +12,6 @@ use crate::spec::json::clipped;
 use crate::spec::schema::{ArrayType, DataType, MapType, StructField, StructType};
 use crate::write::is_identity;
 
-/// The difference between the columns of a table and their replacement.
 #[derive(Debug, Default)]
 struct Difference {
     /// The paths of columns and fields that the replacement lacks.

@@ -15,8 +15,7 @@ pub const TYPE_WIDENING: &str = "delta.enableTypeWidening";
 pub const CHANGES: &str = "delta.typeChanges";
 
 /// Returns the old metadata with a wider type for a column or nested field. A void column, which no file has,
-/// can get any type except nested types and intervals. `path` leads into structs by field name, into arrays
-/// by `element`, into maps by `key` and `value`.
+/// can get any type except nested types and intervals.
 ///
 /// # Errors
 ///
@@ -40,23 +39,16 @@ pub fn widen_column(old: &Metadata, path: &[String], to: &DataType) -> Result<Me
     })
 }
 
-/// Returns `true` if a void column can get the type: neither a nested type nor an interval.
-fn can_replace_void(data_type: &DataType) -> bool {
-    use PrimitiveType::{IntervalDayTime, IntervalYearMonth};
-    match data_type {
-        DataType::Primitive(kind) => !matches!(kind, IntervalDayTime | IntervalYearMonth),
-        DataType::Array(_) | DataType::Map(_) | DataType::Struct(_) => false,
-    }
-}
-
 fn widen_field(
     field: &mut StructField,
     path: &[String],
     to: &DataType,
     is_allowed: bool,
 ) -> Result<()> {
-    let is_void = field.data_type == DataType::Primitive(PrimitiveType::Void);
-    if is_void && path.is_empty() && can_replace_void(to) {
+    use PrimitiveType::{IntervalDayTime, IntervalYearMonth, Void};
+    if let (DataType::Primitive(Void), [], DataType::Primitive(new)) = (&field.data_type, path, to)
+        && !matches!(new, IntervalDayTime | IntervalYearMonth)
+    {
         field.data_type = to.clone();
         return Ok(());
     }
