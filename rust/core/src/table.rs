@@ -108,10 +108,8 @@ impl Table {
     /// Returns `true` if there is a log with at least one version.
     pub fn exists(&self) -> Result<bool> {
         let storage = &*self.source.storage;
-        let begin = storage
-            .log_cache()
-            .and_then(CachedStorage::listing_start)
-            .unwrap_or(0);
+        let cache = storage.log_cache();
+        let begin = cache.and_then(CachedStorage::listing_start).unwrap_or(0);
         let has_versions =
             |begin| LogListing::read(storage, begin).map(|listing| listing.latest().is_some());
         // a table that was created again since the last listing begins at 0 again

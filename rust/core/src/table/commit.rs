@@ -110,13 +110,10 @@ impl Table {
         description: CommitDescription,
         options: TransactionOptions,
     ) -> Result<Transaction> {
+        let source = &self.source;
         match snapshot {
-            Some(snapshot) => Transaction::begin(&self.source, snapshot, description, options),
-            None => Ok(Transaction::for_new_table(
-                &self.source,
-                description,
-                options,
-            )),
+            Some(snapshot) => Transaction::begin(source, snapshot, description, options),
+            None => Ok(Transaction::for_new_table(source, description, options)),
         }
     }
 }

@@ -7,19 +7,19 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use crate::definition::remove_properties;
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::path::commit_path;
 use crate::spec::properties::TableProperties;
 use crate::spec::{DomainMetadata, Metadata, Protocol};
 use crate::storage::{interrupt, now};
 
-use super::conflict::Verdict;
 use super::winning_commit::{Winner, high_water_mark};
 use super::{IsolationLevel, ROW_TRACKING, Transaction};
 use crate::write::AddFile;
-use crate::write::actions::{line, put};
+use crate::write::actions::{line, without_nulls};
 use crate::write::random::random_bits;
 
 /// The wait before a retry is random; its maximum doubles with each retry, from twice the base to the maximum.
@@ -45,7 +45,6 @@ pub struct Commit {
     pub text: String,
 }
 
-/// The state of the latest version.
 struct LatestState {
     version: Option<u64>,
     timestamp: Option<i64>,
@@ -64,8 +63,8 @@ impl Transaction {
     /// store. Nothing is committed, except perhaps after `commit.unknown` or an interrupt.
     pub fn commit(mut self) -> Result<Commit> {
         let mut attempts = 0;
-        if self.done_before {
-            return Ok(self.done(None, attempts, String::new()));
+        if self.already_committed {
+            return Ok(self.into_commit(None, attempts, String::new()));
         }
         self.check()?;
         let isolation = self.isolation()?;
@@ -81,11 +80,11 @@ impl Transaction {
             let (text, adds) = self.render(version, &latest, read_mark, isolation, blind)?;
             if self.create_file(version, text.as_bytes(), deadline)? {
                 self.adds = adds;
-                return Ok(self.done(Some(version), attempts, text));
+                return Ok(self.into_commit(Some(version), attempts, text));
             }
             for winner in Winner::since(&*self.source.storage, version)? {
-                if let Verdict::DoneBefore = self.check_winner(&winner, isolation)? {
-                    return Ok(self.done(None, attempts, String::new()));
+                if self.check_winner(&winner, isolation)? {
+                    return Ok(self.into_commit(None, attempts, String::new()));
                 }
                 latest.version = Some(winner.version);
                 latest.timestamp = Some(winner.timestamp());
@@ -97,17 +96,14 @@ impl Transaction {
                 let message = format!(
                     "other writers won {attempts} times before the timeout: nothing was committed"
                 );
-                return Err(Error::new(
-                    ErrorKind::Conflict,
-                    "conflict.deadline",
-                    message,
-                ));
+                let code = "conflict.deadline";
+                return Err(Error::new(ErrorKind::Conflict, code, message));
             }
             wait(attempts, deadline)?;
         }
     }
 
-    fn done(self, version: Option<u64>, attempts: u32, text: String) -> Commit {
+    fn into_commit(self, version: Option<u64>, attempts: u32, text: String) -> Commit {
         let interval = self
             .effective()
             .and_then(|(metadata, protocol)| TableProperties::new(metadata, protocol))
@@ -198,12 +194,8 @@ impl Transaction {
         let tracks_rows =
             protocol.is_supported("rowTracking") && !properties.row_tracking_suspended;
         if tracks_rows {
-            domains.extend(assign_row_ids(
-                &mut adds,
-                read_mark,
-                latest.high_water_mark,
-                version,
-            )?);
+            let mark = latest.high_water_mark;
+            domains.extend(assign_row_ids(&mut adds, read_mark, mark, version)?);
         }
         let mut lines = String::new();
         let info = self.commit_info(now, in_commit_timestamp, isolation, blind, tracks_rows);
@@ -249,16 +241,11 @@ impl Transaction {
         };
         let (old_properties, _) = TableProperties::new(&base.metadata, &base.protocol)?;
         match in_commit_timestamp {
-            None => metadata
-                .configuration
-                .retain(|key, _| !keys.iter().any(|name| name.eq_ignore_ascii_case(key))),
+            None => remove_properties(metadata, &keys),
             Some(timestamp) if !old_properties.in_commit_timestamps => {
-                for (key, value) in keys
-                    .iter()
-                    .zip([version.to_string(), timestamp.to_string()])
-                {
-                    metadata.configuration.insert((*key).to_owned(), value);
-                }
+                let values = [version.to_string(), timestamp.to_string()];
+                let keys = keys.map(str::to_owned).into_iter();
+                metadata.configuration.extend(keys.zip(values));
             }
             Some(_) => {}
         }
@@ -274,25 +261,6 @@ impl Transaction {
         tracks_rows: bool,
     ) -> Value {
         let description = &self.description;
-        let mut info = Map::new();
-        put(&mut info, "inCommitTimestamp", in_commit_timestamp);
-        put(&mut info, "timestamp", Some(now));
-        put(&mut info, "operation", Some(description.operation.as_str()));
-        put(
-            &mut info,
-            "operationParameters",
-            Some(Value::Object(description.parameters.clone())),
-        );
-        let read = self.snapshot.as_ref().map(|snapshot| snapshot.version());
-        put(&mut info, "readVersion", read);
-        put(&mut info, "isolationLevel", Some(isolation.name()));
-        put(&mut info, "isBlindAppend", Some(blind));
-        put(
-            &mut info,
-            "operationMetrics",
-            Some(json!(description.metrics)),
-        );
-        put(&mut info, "userMetadata", description.user_metadata.clone());
         let mut tags = description.tags.clone();
         if tracks_rows {
             // rewritten rows keep their ids only if every added file was staged with a base row id
@@ -301,14 +269,21 @@ impl Transaction {
             let key = "delta.rowTracking.preserved".to_owned();
             tags.entry(key).or_insert_with(|| preserved.to_string());
         }
-        if !tags.is_empty() {
-            put(&mut info, "tags", Some(json!(tags)));
-        }
         let engine = concat!("deltareplay/", env!("CARGO_PKG_VERSION"));
-        let engine = description.engine_info.as_deref().unwrap_or(engine);
-        put(&mut info, "engineInfo", Some(engine));
-        put(&mut info, "txnId", Some(self.id.as_str()));
-        Value::Object(info)
+        without_nulls(json!({
+            "inCommitTimestamp": in_commit_timestamp,
+            "timestamp": now,
+            "operation": description.operation,
+            "operationParameters": description.parameters,
+            "readVersion": self.snapshot.as_ref().map(|snapshot| snapshot.version()),
+            "isolationLevel": isolation.name(),
+            "isBlindAppend": blind,
+            "operationMetrics": description.metrics,
+            "userMetadata": description.user_metadata,
+            "tags": Some(tags).filter(|tags| !tags.is_empty()),
+            "engineInfo": description.engine_info.as_deref().unwrap_or(engine),
+            "txnId": self.id,
+        }))
     }
 
     /// Creates the file of the version: returns `true` if it is ours, `false` if it is another writer's.
@@ -416,22 +391,21 @@ fn assign_row_ids(
 ) -> Result<Option<DomainMetadata>> {
     let mut mark = latest_mark;
     let version = i64::try_from(version).unwrap_or(i64::MAX);
+    let refused = |file: &AddFile, message: &str| {
+        Err(Error::invalid("transaction.row_ids", message).at_path(file.path.clone()))
+    };
     for file in adds {
         // an id above the mark of the version that was read belongs to no existing row
         if file.base_row_id.is_none_or(|id| id > read_mark) {
             let Some(rows) = file.num_records() else {
                 let message =
                     "row tracking is enabled: add numRecords to the statistics of the file";
-                return Err(
-                    Error::invalid("transaction.row_ids", message).at_path(file.path.clone())
-                );
+                return refused(file, message);
             };
             let (Some(first), Some(last)) = (mark.checked_add(1), mark.checked_add(rows)) else {
                 let message = "the domain delta.rowTracking leaves no row ids for this file: its \
                     rowIdHighWaterMark is not a number, or is too large; restore a version where it is one";
-                return Err(
-                    Error::invalid("transaction.row_ids", message).at_path(file.path.clone())
-                );
+                return refused(file, message);
             };
             file.base_row_id = Some(first);
             mark = last;

@@ -27,18 +27,10 @@ const HARMLESS_PROPERTIES: [(&str, Option<&str>); 8] = [
     ("delta.inCommitTimestampEnablementTimestamp", None),
 ];
 
-/// The result of the check of a winning commit.
-pub(super) enum Verdict {
-    /// The transaction can continue after this commit.
-    Passed,
-    /// The winner is the same or a later batch of the same application: there is nothing left to do.
-    DoneBefore,
-}
-
 impl Winner {
-    fn conflict(&self, code: &'static str, what: &str) -> Error {
+    fn conflict(&self, code: &'static str, reason: &str) -> Error {
         let message = format!(
-            "{what}: version {} ({}) was committed while this transaction ran; read the table again, \
+            "{reason}: version {} ({}) was committed while this transaction ran; read the table again, \
              then retry",
             self.version,
             self.operation()
@@ -50,7 +42,8 @@ impl Winner {
 }
 
 impl Transaction {
-    /// Checks one winning commit.
+    /// Checks one winning commit. Returns `true` if it is the same or a later batch of the same application: then
+    /// there is nothing left to do.
     ///
     /// # Errors
     ///
@@ -61,14 +54,14 @@ impl Transaction {
         &mut self,
         winner: &Winner,
         isolation: IsolationLevel,
-    ) -> Result<Verdict> {
+    ) -> Result<bool> {
         self.check_protocol(winner)?;
         self.check_metadata(winner)?;
         let domains = winner.actions.domains.iter().map(|(_, domain)| domain);
         for domain in domains.filter(|domain| domain.domain != ROW_TRACKING) {
             if self.domains.contains_key(&domain.domain) {
-                let what = format!("both commits configure the domain {:?}", domain.domain);
-                return Err(winner.conflict("conflict.domain_metadata", &what));
+                let reason = format!("both commits configure the domain {:?}", domain.domain);
+                return Err(winner.conflict("conflict.domain_metadata", &reason));
             }
         }
         for (_, other) in &winner.actions.transactions {
@@ -78,24 +71,24 @@ impl Transaction {
             if let Some(own) = self.transactions.get(&other.app_id)
                 && own.version <= other.version
             {
-                return Ok(Verdict::DoneBefore);
+                return Ok(true);
             }
-            let what = format!(
+            let reason = format!(
                 "both commits are progress of the application {:?}",
                 other.app_id
             );
-            return Err(winner.conflict("conflict.transaction", &what));
+            return Err(winner.conflict("conflict.transaction", &reason));
         }
         self.check_added(winner, isolation)?;
         self.check_removed(winner)?;
-        Ok(Verdict::Passed)
+        Ok(false)
     }
 
     fn check_protocol(&mut self, winner: &Winner) -> Result<()> {
         let Some(new) = winner.actions.protocol() else {
             return Ok(());
         };
-        let conflict = |what: &str| Err(winner.conflict("conflict.protocol_changed", what));
+        let conflict = |reason: &str| Err(winner.conflict("conflict.protocol_changed", reason));
         new.check_writable()?;
         let Some(base) = &mut self.base else {
             return conflict("the table was created by another writer");
@@ -120,7 +113,7 @@ impl Transaction {
         let Some(new) = winner.actions.metadata() else {
             return Ok(());
         };
-        let conflict = |what: &str| Err(winner.conflict("conflict.metadata_changed", what));
+        let conflict = |reason: &str| Err(winner.conflict("conflict.metadata_changed", reason));
         if self.metadata.is_some() {
             return conflict("both commits change the metadata");
         }
@@ -174,8 +167,8 @@ impl Transaction {
             conflicts = conflicts || any(&predicate.partitions_may_match(&parsed)?);
         }
         if conflicts {
-            let what = "files were added that this transaction should have read";
-            return Err(winner.conflict("conflict.append", what));
+            let reason = "files were added that this transaction should have read";
+            return Err(winner.conflict("conflict.append", reason));
         }
         Ok(())
     }
@@ -196,17 +189,16 @@ impl Transaction {
             conflicts = conflicts || any(&predicate.may_match(&parsed)?);
         }
         if conflicts {
-            let what = "a file that this transaction has read was removed";
-            return Err(winner.conflict("conflict.delete_read", what));
+            let reason = "a file that this transaction has read was removed";
+            return Err(winner.conflict("conflict.delete_read", reason));
         }
-        let own: HashSet<_> = self
-            .removes
-            .iter()
+        let own = self.removes.iter();
+        let own: HashSet<_> = own
             .map(|file| self.source.keys.key(&file.path, None))
             .collect();
         if keys.iter().any(|key| own.contains(key)) {
-            let what = "a file that this transaction removes was removed";
-            return Err(winner.conflict("conflict.delete_delete", what));
+            let reason = "a file that this transaction removes was removed";
+            return Err(winner.conflict("conflict.delete_delete", reason));
         }
         Ok(())
     }

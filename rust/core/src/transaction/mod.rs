@@ -14,6 +14,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::codec::file_columns::FileColumns;
+use crate::definition::{first_actions, with_required_properties, without_consumed};
 use crate::error::{Error, Result};
 use crate::expr::Predicate;
 use crate::replay::{FileActionKey, FileFilter, Source};
@@ -21,6 +22,7 @@ use crate::snapshot::Snapshot;
 use crate::spec::schema::StructType;
 use crate::spec::{DeletionVectorDescriptor, DomainMetadata, Metadata, Protocol, SetTransaction};
 use crate::storage::now;
+use crate::write::random::{new_id, now_after};
 use crate::write::{AddFile, CdcFile, RemoveFile, StagedFile};
 
 mod commit;
@@ -109,7 +111,6 @@ pub(crate) fn json_text(value: &impl Serialize) -> Value {
     json!(json!(value).to_string())
 }
 
-/// Returns the metrics of a commit: numbers as text.
 pub(crate) fn metric_strings<const N: usize>(
     metrics: [(&str, u64); N],
 ) -> BTreeMap<String, String> {
@@ -118,7 +119,6 @@ pub(crate) fn metric_strings<const N: usize>(
         .into()
 }
 
-/// The data that was read.
 #[derive(Debug, Default)]
 struct Reads {
     whole_table: bool,
@@ -163,7 +163,7 @@ pub struct Transaction {
     transactions: BTreeMap<String, SetTransaction>,
     domains: BTreeMap<String, DomainMetadata>,
     /// True if an application has already committed its staged version or a later one.
-    done_before: bool,
+    already_committed: bool,
     /// True if the commit replaces the table: of the old one, only the history is kept.
     replaces_table: bool,
 }
@@ -184,26 +184,22 @@ impl Transaction {
             .protocol()
             .check_writable()
             .map_err(|error| error.at_version(snapshot.version()))?;
-        Ok(Self::of(
-            source,
-            Some(snapshot.clone()),
-            description,
-            options,
-        ))
+        let snapshot = Some(snapshot.clone());
+        Ok(Self::of(source, snapshot, description, options))
     }
 
     /// Starts a transaction that creates the table. The protocol follows from the metadata.
     ///
     /// # Errors
     ///
-    /// As [`first_actions`](crate::definition::first_actions).
+    /// As [`first_actions`].
     pub fn create(
         source: &Source,
         metadata: Metadata,
         description: CommitDescription,
         options: TransactionOptions,
     ) -> Result<Self> {
-        let (metadata, protocol) = crate::definition::first_actions(metadata)?;
+        let (metadata, protocol) = first_actions(metadata)?;
         let mut created = Self::for_new_table(source, description, options);
         created.metadata = Some(metadata);
         created.protocol = Some(protocol);
@@ -234,7 +230,7 @@ impl Transaction {
             snapshot,
             options,
             description,
-            id: crate::write::random::new_id(),
+            id: new_id(),
             reads: Reads::default(),
             adds: Vec::new(),
             removes: Vec::new(),
@@ -244,7 +240,7 @@ impl Transaction {
             protocol: None,
             transactions: BTreeMap::new(),
             domains: BTreeMap::new(),
-            done_before: false,
+            already_committed: false,
             replaces_table: false,
         }
     }
@@ -394,17 +390,13 @@ impl Transaction {
     }
 
     fn removal_time(&self) -> i64 {
-        self.snapshot
-            .as_ref()
-            .map_or_else(now, crate::write::random::now_after)
+        self.snapshot.as_ref().map_or_else(now, now_after)
     }
 
     /// Returns the live files of these paths, in order.
     fn live(&self, paths: &[String]) -> Result<Vec<AddFile>> {
-        let keys: Vec<_> = paths
-            .iter()
-            .map(|path| self.source.keys.key(path, None))
-            .collect();
+        let key = |path: &String| self.source.keys.key(path, None);
+        let keys: Vec<_> = paths.iter().map(key).collect();
         let mut live_files: BTreeMap<FileActionKey, Option<AddFile>> =
             keys.iter().map(|key| (*key, None)).collect();
         if let Some(snapshot) = &self.snapshot {
@@ -436,15 +428,11 @@ impl Transaction {
     pub fn set_metadata(&mut self, mut metadata: Metadata) -> Result<()> {
         StructType::parse(&metadata.schema_string).map_err(Error::of_argument)?;
         let Some(old) = self.new_protocol().cloned() else {
-            self.metadata = Some(crate::definition::without_consumed(metadata));
+            self.metadata = Some(without_consumed(metadata));
             return Ok(());
         };
         let versions = ["delta.minReaderVersion", "delta.minWriterVersion"];
-        let is_version = |key: &String| {
-            versions
-                .iter()
-                .any(|version| version.eq_ignore_ascii_case(key))
-        };
+        let is_version = |key: &String| versions.iter().any(|name| name.eq_ignore_ascii_case(key));
         let (requested, others) = std::mem::take(&mut metadata.configuration)
             .into_iter()
             .partition(|(key, _)| is_version(key));
@@ -453,9 +441,10 @@ impl Transaction {
             configuration: requested,
             ..Metadata::default()
         };
-        let base = match requested.configuration.is_empty() {
-            true => old.clone(),
-            false => old.merge(&Protocol::for_new_table(&requested)?),
+        let base = if requested.configuration.is_empty() {
+            old.clone()
+        } else {
+            old.merge(&Protocol::for_new_table(&requested)?)
         };
         let new = base.upgrade_for(&metadata)?;
         new.check_writable()?;
@@ -463,10 +452,7 @@ impl Transaction {
         if !new.is_equivalent(&old) {
             self.protocol = Some(new.clone());
         }
-        self.metadata = Some(crate::definition::with_required_properties(
-            crate::definition::without_consumed(metadata),
-            &new,
-        ));
+        self.metadata = Some(with_required_properties(without_consumed(metadata), &new));
         Ok(())
     }
 
@@ -519,7 +505,7 @@ impl Transaction {
         self.reads.applications.insert(app_id.to_owned());
         if let Some(snapshot) = &self.snapshot {
             let committed = snapshot.transactions(&self.source)?;
-            self.done_before |= committed
+            self.already_committed |= committed
                 .iter()
                 .any(|committed| committed.app_id == app_id && committed.version >= version);
         }
@@ -529,7 +515,7 @@ impl Transaction {
             last_updated: Some(now()),
         };
         self.transactions.insert(app_id.to_owned(), staged);
-        Ok(self.done_before)
+        Ok(self.already_committed)
     }
 
     /// Stages the configuration of a domain, or its removal.

@@ -24,7 +24,6 @@ use crate::write::{AddFile, Partitions};
 /// Characters that column names must not have without column mapping.
 const FORBIDDEN: &str = " ,;{}()\n\t=";
 
-/// Columns that the change data feed adds.
 const FEED_COLUMNS: [&str; 3] = ["_change_type", "_commit_version", "_commit_timestamp"];
 
 impl Transaction {
@@ -107,15 +106,9 @@ impl Transaction {
     /// Checks the path of a removed file. It may be outside of the table and of all roots, as in a shallow clone
     /// that is replaced, since the file is not opened.
     fn check_removed_path(&self, path: &str) -> Result<()> {
+        let outside = ["path.escapes_root", "path.foreign", "path.other_store"];
         match self.source.resolver.resolve("", path) {
-            Err(error)
-                if matches!(
-                    error.code(),
-                    "path.escapes_root" | "path.foreign" | "path.other_store"
-                ) =>
-            {
-                Ok(())
-            }
+            Err(error) if outside.contains(&error.code()) => Ok(()),
             _ => self.check_path(path),
         }
     }
@@ -204,11 +197,8 @@ fn check_values(path: &str, values: &StringMap, names: &BTreeSet<String>) -> Res
         return Ok(());
     }
     let list = |names: Vec<&String>| {
-        names
-            .iter()
-            .map(|name| clipped(name))
-            .collect::<Vec<_>>()
-            .join(", ")
+        let names = names.iter().map(|name| clipped(name));
+        names.collect::<Vec<_>>().join(", ")
     };
     let message = format!(
         "a file has values of the partition columns [{}], but the table has [{}]: pass a value or null for each of these",
@@ -254,30 +244,20 @@ pub(crate) fn check_metadata(metadata: &Metadata, protocol: &Protocol) -> Result
     let invalid = |message: String| Err(Error::invalid("transaction.partition_columns", message));
     let mut seen = HashSet::new();
     for column in &metadata.partition_columns {
-        let Some(field) = schema.fields().iter().find(|field| field.name == *column) else {
-            return invalid(format!(
-                "the partition column {} is not in the schema",
-                clipped(column)
-            ));
+        let field = schema.fields().iter().find(|field| field.name == *column);
+        let problem = match field.map(|field| &field.data_type) {
+            None => "is not in the schema",
+            _ if !seen.insert(column.to_lowercase()) => "is named twice",
+            Some(DataType::Primitive(
+                P::Variant | P::Void | P::Geometry { .. } | P::Geography { .. },
+            )) => "has a type that cannot partition a table",
+            Some(DataType::Primitive(_)) => continue,
+            Some(_) => "is a struct, array or map: choose a column of a primitive type",
         };
-        if !seen.insert(column.to_lowercase()) {
-            return invalid(format!(
-                "the partition column {} is named twice",
-                clipped(column)
-            ));
-        }
-        let DataType::Primitive(primitive) = &field.data_type else {
-            return invalid(format!(
-                "the partition column {} is a struct, array or map: choose a column of a primitive type",
-                clipped(column)
-            ));
-        };
-        if let P::Variant | P::Void | P::Geometry { .. } | P::Geography { .. } = primitive {
-            return invalid(format!(
-                "the partition column {} has a type that cannot partition a table",
-                clipped(column)
-            ));
-        }
+        return invalid(format!(
+            "the partition column {} {problem}",
+            clipped(column)
+        ));
     }
     if !seen.is_empty() && seen.len() == schema.fields().len() {
         return invalid(
@@ -288,11 +268,7 @@ pub(crate) fn check_metadata(metadata: &Metadata, protocol: &Protocol) -> Result
     let (properties, _) = TableProperties::new(metadata, protocol)?;
     if properties.column_mapping_mode == ColumnMappingMode::None {
         for field in schema.all_fields() {
-            if let Some(bad) = field
-                .name
-                .chars()
-                .find(|character| FORBIDDEN.contains(*character))
-            {
+            if let Some(bad) = field.name.chars().find(|c| FORBIDDEN.contains(*c)) {
                 let message = format!(
                     "the column name {} contains {bad:?}: choose another, or set \
                      delta.columnMapping.mode to name",

@@ -75,7 +75,6 @@ impl Transaction {
         Ok(())
     }
 
-    /// Stages the removal of all live files.
     fn remove_all(&mut self) -> Result<()> {
         let now = self.removal_time();
         if let Some(snapshot) = &self.snapshot {

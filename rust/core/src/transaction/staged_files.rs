@@ -31,11 +31,8 @@ impl Transaction {
             shortest = shortest.min(retention((&base.metadata, &base.protocol))?);
         }
         let latest = now().saturating_sub((shortest / 2).min(CHECKED_AGE));
-        let old = self
-            .staged_files
-            .iter()
-            .filter(|file| file.written <= latest);
-        let old: Vec<StagedFile> = old.cloned().collect();
+        let old = |file: &&StagedFile| file.written <= latest;
+        let old: Vec<StagedFile> = self.staged_files.iter().filter(old).cloned().collect();
         if old.is_empty() {
             return Ok(());
         }

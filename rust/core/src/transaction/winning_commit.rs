@@ -87,7 +87,6 @@ impl Winner {
         (!domain.removed).then(|| high_water_mark(&domain.configuration))
     }
 
-    /// Returns the commit timestamp.
     pub(crate) fn timestamp(&self) -> i64 {
         let own = self.info.get("inCommitTimestamp").and_then(Value::as_i64);
         own.unwrap_or(self.modification_time)
