@@ -175,7 +175,6 @@ fn reconcile(source: &Source, batches: &[ActionBatch]) -> Result<Lines> {
     Ok(lines)
 }
 
-/// JSON lines being written.
 #[derive(Default)]
 struct Lines {
     text: String,

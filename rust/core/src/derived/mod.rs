@@ -1,8 +1,7 @@
 //! Log files that can be rebuilt from the commits: checkpoints, the hint that references them, checksums,
 //! compacted files; and the cleanup of those that they replace.
 //!
-//! Takes a snapshot, and writes or deletes files. Callers decide when. Log files are deleted oldest first, so
-//! that an interrupted run leaves a readable table.
+//! Log files are deleted oldest first, so that an interrupted run leaves a readable table.
 
 pub mod checkpoint;
 pub mod checksum;

@@ -107,11 +107,8 @@ fn last_commit(source: &Source, commits: &[VersionedFile], feature: &str) -> Res
         let (rest, run) = last_run(remaining);
         remaining = rest;
         let mut decoder = ActionDecoder::new(selection.clone());
-        let files: Vec<_> = run
-            .iter()
-            .map(|commit| (&commit.file, commit.version))
-            .collect();
-        decode_files(&*source.storage, &files, &mut decoder)?;
+        let files = run.iter().map(|commit| (&commit.file, commit.version));
+        decode_files(&*source.storage, &files.collect::<Vec<_>>(), &mut decoder)?;
         let actions = decoder.finish()?;
         let mut positions = with_vectors(actions.adds.as_ref());
         positions.extend(with_vectors(actions.removes.as_ref()));
@@ -195,7 +192,6 @@ fn in_metadata(feature: &str, metadata: &Metadata) -> Result<bool> {
     })
 }
 
-/// Returns `true` if a field has recorded type changes.
 pub(crate) fn has_type_changes(schema: &StructType) -> bool {
     let changed = |key: &String| key.starts_with("delta.typeChanges");
     schema

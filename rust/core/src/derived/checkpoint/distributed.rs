@@ -117,8 +117,8 @@ pub fn write_sidecars(
         }
         writer.end()
     };
-    let done = work(&mut writer);
-    writer.finish(done)
+    let outcome = work(&mut writer);
+    writer.finish(outcome)
 }
 
 impl CheckpointPlan {
@@ -153,8 +153,8 @@ impl CheckpointPlan {
                 None => Ok(()),
             }
         };
-        let done = work(&mut writer);
-        let written = writer.finish(done)?;
+        let outcome = work(&mut writer);
+        let written = writer.finish(outcome)?;
         let contents = Contents {
             schema: schema(&adds, true),
             compression,
@@ -166,7 +166,6 @@ impl CheckpointPlan {
     }
 }
 
-/// Writes rows to sidecars; one is open at a time.
 struct SidecarWriter<'a> {
     storage: &'a dyn Storage,
     schema: SchemaRef,
@@ -239,8 +238,8 @@ impl<'a> SidecarWriter<'a> {
     }
 
     /// Returns the sidecars that were written; deletes them after an error.
-    fn finish(self, done: Result<()>) -> Result<Vec<WrittenSidecar>> {
-        if let Err(error) = done {
+    fn finish(self, outcome: Result<()>) -> Result<Vec<WrittenSidecar>> {
+        if let Err(error) = outcome {
             delete_sidecars(self.storage, self.written.iter().map(|file| &file.sidecar));
             return Err(error);
         }

@@ -15,7 +15,6 @@ use crate::storage::{BackgroundWork, in_background};
 /// The maximum length of a list in the hint, which every reader of the table reads; longer ones are omitted.
 const MAX_ENTRIES: usize = 30;
 
-/// The content of the hint.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct LastCheckpoint {
@@ -27,11 +26,9 @@ struct LastCheckpoint {
     v2_checkpoint: Option<V2Details>,
 }
 
-/// The details of a V2 checkpoint in the hint.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct V2Details {
-    /// The file name of the manifest.
     pub(super) path: String,
     pub(super) size_in_bytes: u64,
     /// Milliseconds since the epoch.
@@ -47,7 +44,6 @@ fn is_long(list: &[Value]) -> bool {
     list.len() > MAX_ENTRIES
 }
 
-/// Begins to read the hint.
 pub(super) fn read(source: &Source) -> BackgroundWork<Hint> {
     in_background(&source.storage, |storage| Hint::read(&**storage))
 }

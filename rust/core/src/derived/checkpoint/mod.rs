@@ -123,12 +123,8 @@ pub fn write_checkpoint(
         return describe_existing(source, snapshot, &control, &checkpoint);
     }
     if v2 {
-        return v2::write(
-            source,
-            snapshot,
-            &control,
-            layout == CheckpointLayout::V2Json,
-        );
+        let json = layout == CheckpointLayout::V2Json;
+        return v2::write(source, snapshot, &control, json);
     }
     let encoded = encode(source, snapshot, &control)?;
     let path = format!("{LOG_DIRECTORY}/{version:020}.checkpoint.parquet");
@@ -195,12 +191,8 @@ fn describe_existing(
     let sidecar_sizes = sidecars
         .iter()
         .map(|sidecar| u64::try_from(sidecar.size_in_bytes).unwrap_or_default());
-    let tombstones = snapshot.tombstones(source)?;
-    let tombstones: usize = tombstones
-        .batches
-        .iter()
-        .map(|batch| batch.num_rows())
-        .sum();
+    let tombstones = snapshot.tombstones(source)?.batches;
+    let tombstones: usize = tombstones.iter().map(|batch| batch.num_rows()).sum();
     let num_files = snapshot.num_files(source)?;
     // a V2 checkpoint may have a classic name
     let is_v2 = matches!(checkpoint.name, CheckpointName::Uuid { .. }) || !sidecars.is_empty();

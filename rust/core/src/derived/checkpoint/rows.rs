@@ -115,7 +115,6 @@ pub(super) fn schema(adds: &FileColumns, v2: bool) -> SchemaRef {
     Arc::new(Schema::new(columns))
 }
 
-/// Returns the columns of a sidecar.
 pub(super) fn sidecar_schema(adds: &FileColumns) -> SchemaRef {
     Arc::new(Schema::new(vec![
         structure("add", adds.schema().fields().clone()),
@@ -123,7 +122,6 @@ pub(super) fn sidecar_schema(adds: &FileColumns) -> SchemaRef {
     ]))
 }
 
-/// Reads the unexpired tombstones.
 pub(super) fn tombstones(source: &Source, snapshot: &Snapshot) -> Result<Vec<StructArray>> {
     let batches = snapshot.tombstones(source)?.batches;
     batches.iter().map(convert_tombstones).collect()
@@ -151,7 +149,6 @@ fn fields_of_removes() -> Fields {
     columns_of_removes().map(|field| field.arrow()).collect()
 }
 
-/// Returns the columns of `add`.
 pub(super) fn columns_of_adds(snapshot: &Snapshot) -> Result<FileColumns> {
     FileColumns::of_names(Some(&names_of_adds(snapshot)), snapshot)
 }

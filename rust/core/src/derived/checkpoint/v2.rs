@@ -79,7 +79,6 @@ fn storage_path(sidecar: &Sidecar) -> String {
 
 /// The content of a manifest.
 pub(super) struct Contents {
-    /// The columns of the manifest.
     pub(super) schema: SchemaRef,
     pub(super) compression: Compression,
     pub(super) sidecars: Vec<Sidecar>,
@@ -87,7 +86,6 @@ pub(super) struct Contents {
     pub(super) num_removes: u64,
 }
 
-/// Sidecars being written.
 struct Sidecars {
     source: Source,
     adds: FileColumns,
@@ -114,7 +112,6 @@ impl Sidecars {
         })
     }
 
-    /// Writes all sidecars.
     fn fill(&mut self, snapshot: &Snapshot) -> Result<()> {
         let mut pending = PendingSidecar::default();
         for values in tombstones(&self.source, snapshot)? {
@@ -185,7 +182,6 @@ pub(super) fn put(storage: &dyn Storage, bytes: &[u8]) -> Result<Sidecar> {
     Ok(sidecar)
 }
 
-/// Pending rows of a sidecar.
 #[derive(Default)]
 struct PendingSidecar {
     parts: SidecarRows,
@@ -220,7 +216,6 @@ fn encode(
     writer.into_inner().map_err(encoding_failed)
 }
 
-/// Writes the manifest, then the hint.
 pub(super) fn manifest(
     source: &Source,
     version: u64,
@@ -228,11 +223,8 @@ pub(super) fn manifest(
     contents: &Contents,
     json: bool,
 ) -> Result<WrittenCheckpoint> {
-    let sidecar_bytes: i64 = contents
-        .sidecars
-        .iter()
-        .map(|sidecar| sidecar.size_in_bytes)
-        .sum();
+    let sidecars = contents.sidecars.iter();
+    let sidecar_bytes: i64 = sidecars.map(|sidecar| sidecar.size_in_bytes).sum();
     let in_sidecars = contents.num_files + contents.num_removes;
     let tags: BTreeMap<String, String> = [
         ("sidecarNumActions", in_sidecars.to_string()),
@@ -242,18 +234,13 @@ pub(super) fn manifest(
     .map(|(key, value)| (key.to_owned(), value))
     .into();
     let actions = actions(version, &tags, control);
-    let sidecars: Vec<Value> = contents
-        .sidecars
-        .iter()
-        .map(|sidecar| json!(sidecar))
-        .collect();
+    let sidecars = contents.sidecars.iter();
+    let sidecars: Vec<Value> = sidecars.map(|sidecar| json!(sidecar)).collect();
     let bytes = if json {
         let wrapped = sidecars.iter().map(|sidecar| json!({ "sidecar": sidecar }));
         let lines = actions.iter().cloned().chain(wrapped);
-        lines
-            .map(|line| format!("{line}\n"))
-            .collect::<String>()
-            .into_bytes()
+        let text: String = lines.map(|line| format!("{line}\n")).collect();
+        text.into_bytes()
     } else {
         let mut rows = vec![(
             CHECKPOINT_METADATA,

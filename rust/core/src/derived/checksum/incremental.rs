@@ -48,7 +48,7 @@ pub fn write_checksum_from_previous(
     let Some(body) = next_checksum(source, &previous, &commit)? else {
         return Ok(false);
     };
-    let text = body.to_json()?;
+    let text = body.to_json();
     source
         .storage
         .put_if_absent(&checksum_path(version), text.as_bytes())?;
@@ -60,10 +60,8 @@ fn previous_checksum(source: &Source, version: u64) -> Result<Option<VersionChec
     let Some(previous) = version.checked_sub(1) else {
         return Ok(None);
     };
-    match source
-        .storage
-        .read_at_most(&checksum_path(previous), MAX_CHECKSUM_BYTES)
-    {
+    let path = checksum_path(previous);
+    match source.storage.read_at_most(&path, MAX_CHECKSUM_BYTES) {
         Ok(bytes) => Ok(VersionChecksum::parse(&bytes).ok()),
         Err(error) if error.code() == "storage.not_found" => Ok(None),
         Err(error) => Err(error),
@@ -108,12 +106,9 @@ fn next_checksum(
     let in_commit_timestamp = commit.in_commit_timestamp();
     let is_consistent = properties.in_commit_timestamps == in_commit_timestamp.is_some();
     let totals = totals(source, previous, commit)?;
+    let txn_id = commit.info.get("txnId").and_then(Value::as_str);
     Ok(totals.filter(|_| is_consistent).map(|totals| Body {
-        txn_id: commit
-            .info
-            .get("txnId")
-            .and_then(Value::as_str)
-            .map(str::to_owned),
+        txn_id: txn_id.map(str::to_owned),
         in_commit_timestamp,
         protocol,
         metadata,

@@ -4,20 +4,21 @@
 //! Protocol: "Version Checksum File".
 
 use arrow_array::Int64Array;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use crate::codec::columns::TypedColumns;
 use crate::codec::deletion_vector::Descriptors;
 use crate::codec::file_actions::FileField;
 use crate::codec::file_columns::FileColumns;
 use crate::codec::version_checksum::{FileSizeHistogram, deleted_records_bin};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::log::path::LOG_DIRECTORY;
 use crate::replay::Source;
 use crate::snapshot::Snapshot;
 use crate::spec::{DomainMetadata, Metadata, Protocol, SetTransaction};
 use crate::storage::interrupt;
 use crate::write::AddFile;
+use crate::write::actions::without_nulls;
 
 mod incremental;
 
@@ -36,7 +37,7 @@ const GIB: u64 = 1 << 30;
 /// which is kept.
 pub fn write_checksum(source: &Source, snapshot: &Snapshot, txn_id: Option<&str>) -> Result<bool> {
     let path = checksum_path(snapshot.version());
-    let text = Body::of(source, snapshot, txn_id)?.to_json()?;
+    let text = Body::of(source, snapshot, txn_id)?.to_json();
     source.storage.put_if_absent(&path, text.as_bytes())
 }
 
@@ -75,53 +76,37 @@ impl Body {
         })
     }
 
-    fn to_json(&self) -> Result<String> {
+    fn to_json(&self) -> String {
         let totals = &self.totals;
-        let mut checksum = Map::new();
-        let mut put = |key: &str, value: Option<Value>| {
-            if let Some(value) = value {
-                checksum.insert(key.to_owned(), value);
-            }
-        };
-        put("txnId", self.txn_id.as_ref().map(|id| json!(id)));
-        put("tableSizeBytes", Some(json!(totals.bytes)));
-        put("numFiles", Some(json!(totals.files)));
-        put("numMetadata", Some(json!(1)));
-        put("numProtocol", Some(json!(1)));
-        put(
-            "inCommitTimestampOpt",
-            self.in_commit_timestamp.map(Value::from),
-        );
         let transactions = self.transactions.as_ref();
-        let transactions = transactions.filter(|all| all.len() <= MAX_TRANSACTIONS);
-        put("setTransactions", transactions.map(|all| json!(all)));
-        let domains = self.domains.as_ref().filter(|all| all.len() <= MAX_DOMAINS);
-        put("domainMetadata", domains.map(|all| json!(all)));
-        put("metadata", Some(json!(self.metadata)));
-        put("protocol", Some(json!(self.protocol)));
-        let histogram = totals.by_size.as_ref().map(|histogram| {
+        let domains = self.domains.as_ref();
+        let by_size = totals.by_size.as_ref().map(|histogram| {
             json!({
                 "sortedBinBoundaries": histogram.sorted_bin_boundaries,
                 "fileCounts": histogram.file_counts,
                 "totalBytes": histogram.total_bytes,
             })
         });
-        put("fileSizeHistogram", histogram);
-        put("numDeletedRecordsOpt", totals.deleted.map(Value::from));
-        put("numDeletionVectorsOpt", totals.vectors.map(Value::from));
-        let counts = totals.by_deleted.as_ref();
-        put(
-            "deletedRecordCountsHistogramOpt",
-            counts.map(|counts| json!({ "deletedRecordCounts": counts })),
-        );
-        let all = totals.all.as_ref().map(serde_json::to_value).transpose();
-        put(
-            "allFiles",
-            all.map_err(|cause| {
-                Error::corrupt("log.columns", "the live files do not fit into JSON").because(cause)
-            })?,
-        );
-        Ok(format!("{}\n", Value::Object(checksum)))
+        let by_deleted = totals.by_deleted.as_ref();
+        let checksum = without_nulls(json!({
+            "txnId": self.txn_id,
+            "tableSizeBytes": totals.bytes,
+            "numFiles": totals.files,
+            "numMetadata": 1,
+            "numProtocol": 1,
+            "inCommitTimestampOpt": self.in_commit_timestamp,
+            "setTransactions": transactions.filter(|all| all.len() <= MAX_TRANSACTIONS),
+            "domainMetadata": domains.filter(|all| all.len() <= MAX_DOMAINS),
+            "metadata": self.metadata,
+            "protocol": self.protocol,
+            "fileSizeHistogram": by_size,
+            "numDeletedRecordsOpt": totals.deleted,
+            "numDeletionVectorsOpt": totals.vectors,
+            "deletedRecordCountsHistogramOpt":
+                by_deleted.map(|counts| json!({ "deletedRecordCounts": counts })),
+            "allFiles": totals.all,
+        }));
+        format!("{checksum}\n")
     }
 }
 
@@ -157,7 +142,6 @@ fn totals_of_columns(source: &Source, snapshot: &Snapshot) -> Result<Totals> {
     Ok(totals)
 }
 
-/// The totals of the live files.
 #[derive(Debug)]
 struct Totals {
     files: u64,
@@ -188,7 +172,6 @@ impl Totals {
         }
     }
 
-    /// Adds a live file.
     fn add(&mut self, file: AddFile) {
         let size = u64::try_from(file.size).unwrap_or(0);
         let vector = file.deletion_vector.as_ref();
@@ -196,11 +179,9 @@ impl Totals {
         self.add_size(size, deleted);
         if let Some(all) = &mut self.all {
             all.push(file);
-        }
-        if let Some(all) = &self.all
-            && all.len() > MAX_FILES
-        {
-            self.all = None;
+            if all.len() > MAX_FILES {
+                self.all = None;
+            }
         }
     }
 
@@ -248,12 +229,10 @@ impl Totals {
 
 /// Returns the 95 bin boundaries of delta-spark.
 fn size_boundaries() -> Vec<u64> {
-    let steps =
-        |from: u64, to: u64, step: u64| (from..=to).step_by(usize::try_from(step).unwrap_or(1));
     let mut all = vec![0];
     all.extend((0..10).map(|power| (8 * KIB) << power));
     for (from, to, step) in [
-        (8, 40, 4),
+        (8_u64, 40, 4),
         (48, 120, 8),
         (124, 144, 4),
         (160, 576, 16),
@@ -261,7 +240,7 @@ fn size_boundaries() -> Vec<u64> {
         (1536, 2048, 128),
         (2304, 4096, 256),
     ] {
-        all.extend(steps(from, to, step).map(|size| size * MIB));
+        all.extend((from..=to).step_by(step).map(|size| size * MIB));
     }
     all.extend((3..9).map(|power| GIB << power));
     all

@@ -29,7 +29,6 @@ const LATEST: &str = "latestCommitVersionOutsideOfRetentionWindow";
 /// which sets the times of commits. Some stores also cut these times to seconds.
 const CLOCK_SKEW: i64 = 60 * 60 * 1000;
 
-/// Returns the commits up to a snapshot.
 fn commits(source: &Source, snapshot: &Snapshot) -> Result<LogListing> {
     let mut listing = LogListing::read(&*source.storage, 0)?;
     listing

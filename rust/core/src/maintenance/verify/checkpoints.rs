@@ -15,10 +15,9 @@ use crate::codec::file_actions::{ADD_FIELDS, FileField, REMOVE_FIELDS};
 use crate::codec::file_columns::FileColumns;
 use crate::derived::cleanup::referenced_sidecars;
 use crate::error::{Error, Result};
-use crate::log::CheckpointInstance;
 use crate::log::listing::CompactedFile;
 use crate::log::path::SIDECAR_DIRECTORY;
-use crate::log::{LogListing, TailFile};
+use crate::log::{CheckpointInstance, LogListing, TailFile};
 use crate::maintenance::vacuum::collect_referenced;
 use crate::replay::{
     BatchSizes, Checkpoint, KeySet, KeyedRows, LogState, Reconciler, Selection, Source, decode_tail,
@@ -26,7 +25,6 @@ use crate::replay::{
 use crate::spec::DomainMetadata;
 use crate::storage::{FileMeta, interrupt};
 
-/// The content of a checkpoint.
 pub(super) struct ReadCheckpoint {
     pub(super) state: State,
     removes: KeySet,
@@ -100,12 +98,7 @@ pub(super) fn read(
             "{} rows of the checkpoint repeat a file, the first of them {first}",
             duplicates.len()
         );
-        findings.add(
-            Severity::Error,
-            "checkpoint.duplicate_row",
-            location,
-            message,
-        );
+        findings.fault("checkpoint.duplicate_row", location, message);
     }
     for (is_missing, kind) in [
         (state.log.protocol.is_none(), "protocol"),
@@ -113,7 +106,7 @@ pub(super) fn read(
     ] {
         if is_missing {
             let message = format!("the checkpoint has no {kind} action");
-            findings.add(Severity::Error, "checkpoint.mismatch", location, message);
+            findings.fault("checkpoint.mismatch", location, message);
         }
     }
     Ok(ReadCheckpoint { state, removes })
@@ -165,20 +158,18 @@ pub(super) fn compare(
 ) {
     let location = (Some(instance.path()), Some(instance.version));
     let mut report = |message: String| {
-        findings.add(Severity::Error, "checkpoint.mismatch", location, message);
+        findings.fault("checkpoint.mismatch", location, message);
     };
     let checkpoint = &read.state;
-    let missing = state.live.iter().filter(|(path, live)| {
-        checkpoint
+    let count_others = |left: &State, right: &State| {
+        let others = left
             .live
-            .get(path)
-            .is_none_or(|file| file.key != live.key)
-    });
-    let extra = checkpoint
-        .live
-        .iter()
-        .filter(|(path, live)| state.live.get(path).is_none_or(|file| file.key != live.key));
-    let (missing, extra) = (missing.count(), extra.count());
+            .iter()
+            .filter(|(path, live)| right.live.get(path).is_none_or(|file| file.key != live.key));
+        others.count()
+    };
+    let missing = count_others(state, checkpoint);
+    let extra = count_others(checkpoint, state);
     if missing + extra > 0 {
         report(format!(
             "the checkpoint lacks {missing} files of the commits, and has {extra} others"
@@ -196,11 +187,8 @@ pub(super) fn compare(
             "{sizes} files have a different size in the checkpoint than in the commits"
         ));
     }
-    let removed = state
-        .live
-        .values()
-        .filter(|live| read.removes.contains(&live.key));
-    let removed = removed.count();
+    let live = state.live.values();
+    let removed = live.filter(|live| read.removes.contains(&live.key)).count();
     if removed > 0 {
         report(format!(
             "{removed} files that are live by the commits are removed in the checkpoint"
@@ -255,9 +243,9 @@ pub(super) fn compacted(
     };
     let location = (Some(file.file.path.as_str()), Some(file.end));
     let mut report = |message: String| {
-        findings.add(Severity::Error, "compacted.mismatch", location, message);
+        findings.fault("compacted.mismatch", location, message);
     };
-    for (left, right, what) in [
+    for (left, right, files) in [
         (&plain.adds, &compacted.adds, "files to add"),
         (&plain.removes, &compacted.removes, "files to remove"),
     ] {
@@ -265,7 +253,7 @@ pub(super) fn compacted(
         let extra = right.difference(left).count();
         if missing + extra > 0 {
             report(format!(
-                "the compacted file lacks {missing} {what} of its commits, and has {extra} others"
+                "the compacted file lacks {missing} {files} of its commits, and has {extra} others"
             ));
         }
     }
@@ -330,7 +318,6 @@ fn reconciled(source: &Source, files: &[TailFile]) -> Result<Reconciled> {
     Ok(all)
 }
 
-/// Reports sidecars that no checkpoint references.
 pub(super) fn orphans(
     source: &Source,
     listing: &LogListing,
