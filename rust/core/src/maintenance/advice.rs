@@ -70,10 +70,8 @@ impl Table {
         let source = self.source();
         let version = snapshot.version();
         let segment = snapshot.segment();
-        let checkpoint_version = segment
-            .checkpoint
-            .as_ref()
-            .map(|checkpoint| checkpoint.version);
+        let checkpoint = segment.checkpoint.as_ref();
+        let checkpoint_version = checkpoint.map(|checkpoint| checkpoint.version);
         let (seconds, num_files) = measure(source, version)?;
         let mut advice = LogAdvice {
             version,

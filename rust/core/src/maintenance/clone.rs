@@ -125,7 +125,6 @@ impl Cloning {
     }
 }
 
-/// The changes that turn the target into the clone.
 #[derive(Debug, Default)]
 struct ClonePlan {
     /// Files to copy before the commit; empty for a shallow clone.
@@ -171,9 +170,8 @@ fn plan(
         for file in AddFile::of_rows(&rows?)? {
             let file = copies.clone_file(file)?;
             (files, size) = (files + 1, size.saturating_add(file.size));
-            let key = target
-                .keys
-                .of_file(&file.path, file.deletion_vector.as_ref());
+            let vector = file.deletion_vector.as_ref();
+            let key = target.keys.of_file(&file.path, vector);
             match old_files.remove(&key) {
                 Some(old) if is_same(&old, &file) => {}
                 _ => plan.adds.push(file),
@@ -245,12 +243,10 @@ fn check_locations(source: &Source, target: &Source, shallow: bool) -> Result<()
 
 /// Returns `true` if both actions are equal except for row ids and times.
 fn is_same(existing: &AddFile, file: &AddFile) -> bool {
-    (
-        existing.size,
-        &existing.partition_values,
-        &existing.stats,
-        &existing.tags,
-    ) == (file.size, &file.partition_values, &file.stats, &file.tags)
+    existing.size == file.size
+        && existing.partition_values == file.partition_values
+        && existing.stats == file.stats
+        && existing.tags == file.tags
 }
 
 /// The paths of the files in the clone, and the files that must be copied.
@@ -400,15 +396,15 @@ impl<'a> Copies<'a> {
 /// decimal digits only may be a counter.
 fn is_unique(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
-    let (mut digits, mut characters) = (0_u32, false);
+    let (mut digits, mut letters) = (0_u32, false);
     name.chars().any(|character| {
         if character.is_ascii_hexdigit() {
             digits += 1;
-            characters |= character.is_ascii_alphabetic();
+            letters |= character.is_ascii_alphabetic();
         } else if character != '-' {
-            (digits, characters) = (0, false);
+            (digits, letters) = (0, false);
         }
-        digits >= 32 && characters
+        digits >= 32 && letters
     })
 }
 

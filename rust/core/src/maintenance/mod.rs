@@ -1,6 +1,4 @@
 //! Maintenance of tables: optimize, vacuum, restore, clone, conversion, manifests, advice, verification.
-//!
-//! VACUUM can report the files to delete without deleting any.
 
 pub mod advice;
 pub mod clone;

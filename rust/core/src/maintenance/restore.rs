@@ -31,7 +31,6 @@ use crate::write::{AddFile, RemoveFile, keep_high_water_marks};
 /// The maximum number of missing files named in an error.
 const MAX_NAMED: usize = 3;
 
-/// Properties of the newest version that a restore keeps.
 const KEPT_PROPERTIES: [&str; 5] = [
     "delta.enableInCommitTimestamps",
     "delta.inCommitTimestampEnablementVersion",
@@ -153,14 +152,14 @@ pub fn prepare(
 }
 
 /// Returns the live files of one version that are not live in the other.
-fn live_only_in(source: &Source, of: &Snapshot, other: &Snapshot) -> Result<Vec<AddFile>> {
+fn live_only_in(source: &Source, snapshot: &Snapshot, other: &Snapshot) -> Result<Vec<AddFile>> {
     let mut other_keys = KeySet::default();
     let columns = FileColumns::fields_only(&[FileField::Path, FileField::DeletionVector]);
     for rows in other.file_batches(source, columns, None)? {
         other_keys.extend(source.keys.of_batch(&rows?)?);
     }
     let mut files = Vec::new();
-    for rows in of.file_batches(source, FileColumns::all(), None)? {
+    for rows in snapshot.file_batches(source, FileColumns::all(), None)? {
         interrupt::check()?;
         let rows = rows?;
         let keys: Vec<FileActionKey> = source.keys.of_batch(&rows)?;

@@ -15,7 +15,6 @@ use crate::storage::{delete_all, is_below, pool};
 use crate::table::{At, Table};
 use crate::write::{AddFile, HIVE_NULL, escaped};
 
-/// The directory of the manifests.
 const DIRECTORY: &str = "_symlink_format_manifest";
 
 /// The file name of a manifest, and of the checksum that Hadoop keeps beside it on a local disk.
@@ -35,9 +34,8 @@ impl Table {
         let snapshot = self.snapshot(At::Latest, None)?;
         let source = self.source();
         let manifests = manifests(source, &snapshot)?;
-        let stored = source.storage.list_below(DIRECTORY, &|path| {
-            path == DIRECTORY || is_below(path, DIRECTORY)
-        })?;
+        let within = |path: &str| path == DIRECTORY || is_below(path, DIRECTORY);
+        let stored = source.storage.list_below(DIRECTORY, &within)?;
         let stale = stored.iter().map(|file| file.path.as_str()).filter(|path| {
             match path.rsplit_once('/') {
                 // Hadoop would refuse the new manifest because of the checksum of the old one
@@ -54,14 +52,8 @@ impl Table {
         pool::map_concurrently(manifests, move |(path, lines)| {
             storage.put(path, lines.concat().as_bytes())
         })?;
-        let directories = source
-            .storage
-            .list_directories(&|path| path == DIRECTORY || is_below(path, DIRECTORY))?;
-        for directory in directories
-            .iter()
-            .rev()
-            .filter(|entry| entry.path != DIRECTORY)
-        {
+        let directories = source.storage.list_directories(&within)?.into_iter().rev();
+        for directory in directories.filter(|directory| directory.path != DIRECTORY) {
             source.storage.delete_empty(&directory.path)?;
         }
         Ok(count)

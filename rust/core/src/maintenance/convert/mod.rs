@@ -97,13 +97,10 @@ impl Conversion {
         let source = source.clone();
         let read = move |file: &FileMeta| footer_schema(&source, &encoded(&file.path), file.size);
         let mut merged = MergedSchema::default();
-        for (file, schema) in files
-            .iter()
-            .zip(pool::map_concurrently(files.to_vec(), read)?)
-        {
-            merged
-                .join(&schema)
-                .map_err(|error| error.at_path(&file.path))?;
+        let schemas = pool::map_concurrently(files.to_vec(), read)?;
+        for (file, schema) in files.iter().zip(schemas) {
+            let joined = merged.join(&schema);
+            joined.map_err(|error| error.at_path(&file.path))?;
         }
         Ok(merged)
     }
@@ -181,7 +178,6 @@ impl Conversion {
     }
 }
 
-/// Keeps the files with these names.
 fn retain_committed(files: &mut Vec<FileMeta>, mut names: HashSet<String>) -> Result<()> {
     files.retain(|file| names.remove(file.path.rsplit('/').next().unwrap_or_default()));
     let Some(missing) = names.into_iter().min() else {

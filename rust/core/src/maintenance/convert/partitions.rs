@@ -32,17 +32,10 @@ pub fn partition_values(path: &str, schema: &StructType) -> Result<StringMap> {
         names => format!("the partition columns {}", clipped(&names.join(", "))),
     };
     let names: Vec<&str> = parsed.iter().map(|(name, _)| name.as_str()).collect();
-    let expected: Vec<&str> = schema
-        .fields()
-        .iter()
-        .map(|field| field.name.as_str())
-        .collect();
-    let same = names.len() == expected.len()
-        && names
-            .iter()
-            .zip(&expected)
-            .all(|(actual, expected)| same_name(actual, expected));
-    if !same {
+    let expected = schema.fields().iter();
+    let expected: Vec<&str> = expected.map(|field| field.name.as_str()).collect();
+    let mut pairs = names.iter().zip(&expected);
+    if names.len() != expected.len() || !pairs.all(|(name, expected)| same_name(name, expected)) {
         let message = format!(
             "the directories of this file have {}, but the partition schema has {}",
             list(&names),
@@ -147,11 +140,7 @@ fn exceeded_length<'a>(text: &str, field: &'a StructField) -> Option<&'a str> {
         .iter()
         .find_map(|name| declared_length(declared, name))?;
     let text = text.trim_end_matches(' ');
-    if text.chars().count() > length {
-        Some(declared)
-    } else {
-        None
-    }
+    Some(declared).filter(|_| text.chars().count() > length)
 }
 
 #[cfg(test)]

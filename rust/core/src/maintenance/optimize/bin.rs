@@ -32,7 +32,7 @@ pub fn metrics(bins: &[Bin], adds: &[AddFile]) -> BTreeMap<String, String> {
     sizes.sort_unstable();
     let size_at = |index: usize| sizes.get(index).copied().unwrap_or(0);
     let count = sizes.len();
-    let numbers = [
+    metric_strings([
         ("numRemovedFiles", removed().count() as u64),
         ("numRemovedBytes", removed().map(size).sum()),
         ("numAddedFiles", count as u64),
@@ -43,6 +43,5 @@ pub fn metrics(bins: &[Bin], adds: &[AddFile]) -> BTreeMap<String, String> {
         ("p50FileSize", size_at(count / 2)),
         ("p75FileSize", size_at(count * 3 / 4)),
         ("maxFileSize", size_at(count.saturating_sub(1))),
-    ];
-    metric_strings(numbers)
+    ])
 }

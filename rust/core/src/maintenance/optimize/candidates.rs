@@ -35,13 +35,12 @@ pub(super) fn live(
     Ok(files)
 }
 
-/// Returns the size of a file in bytes according to the log.
 pub(super) fn size(file: &AddFile) -> u64 {
     u64::try_from(file.size).unwrap_or(0)
 }
 
-/// Returns `true` if enough rows of the file are deleted for a rewrite; also if the file has a deletion vector, but
-/// its number of rows is unknown.
+/// Returns `true` if enough rows of the file are deleted for a rewrite, or if the number of rows of a file with
+/// a deletion vector is unknown.
 pub(super) fn has_many_deleted_rows(file: &AddFile) -> bool {
     let Some(vector) = &file.deletion_vector else {
         return false;
@@ -53,8 +52,8 @@ pub(super) fn has_many_deleted_rows(file: &AddFile) -> bool {
     }
 }
 
-/// Returns `true` if a vector deletes rows of the file; also, as in delta-spark, if the file has a deletion vector, but
-/// its number of rows is unknown.
+/// Returns `true` if a vector deletes rows of the file, or, as in delta-spark, if the number of rows of a file
+/// with a deletion vector is unknown.
 pub(super) fn has_deleted_rows(file: &AddFile) -> bool {
     let vector = file.deletion_vector.as_ref();
     vector.is_some_and(|vector| vector.cardinality() > 0 || file.num_records().is_none())

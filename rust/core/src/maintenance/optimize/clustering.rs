@@ -23,7 +23,6 @@ const LARGE_CUBE: u64 = 100 << 30;
 /// The maximum size of a new cube in bytes, unless a single file is larger.
 const MAX_CUBE: u64 = 150 << 30;
 
-/// The clustering provider of new files.
 pub(super) const PROVIDER: &str = "liquid";
 const CUBE_TAG: &str = "ZCUBE_ID";
 const COLUMNS_TAG: &str = "ZCUBE_ZORDER_BY";

@@ -44,7 +44,6 @@ pub enum Curve {
 /// at a time; a file has consecutive parts.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SampledOrder {
-    /// The paths of the columns.
     columns: Vec<Vec<String>>,
     curve: Curve,
     /// Per column, the sorted sample values without nulls.
@@ -52,7 +51,6 @@ pub struct SampledOrder {
     values: Vec<ArrayRef>,
     /// The first position of each part except the first part.
     cuts: Vec<u64>,
-    /// Parts per file.
     parts_of_file: usize,
 }
 
@@ -70,10 +68,8 @@ impl SampledOrder {
             1 => SAMPLED_VALUES,
             several => (1 << bits(several)) - 2,
         };
-        let values = sample
-            .iter()
-            .map(|column| evenly_spaced(column, max))
-            .collect::<Result<Vec<_>>>()?;
+        let values = sample.iter().map(|column| evenly_spaced(column, max));
+        let values = values.collect::<Result<Vec<_>>>()?;
         let mut order = Self {
             columns,
             curve,
@@ -96,7 +92,6 @@ impl SampledOrder {
         Ok(order)
     }
 
-    /// Returns the number of parts.
     pub(super) fn parts(&self) -> usize {
         self.cuts.len() + 1
     }
@@ -112,12 +107,10 @@ impl SampledOrder {
         from..from.saturating_add(self.parts_of_file).min(self.parts())
     }
 
-    /// Returns the part of a position.
     pub(super) fn part(&self, position: u64) -> usize {
         self.cuts.partition_point(|cut| *cut <= position)
     }
 
-    /// Returns a position without its random bits.
     pub(super) fn without_random_bits(position: u64) -> u64 {
         position >> RANDOM_BITS
     }
@@ -223,14 +216,13 @@ fn bits(columns: usize) -> u32 {
     (POSITION_BITS / columns).clamp(1, COORDINATE_BITS)
 }
 
-/// Returns the next pseudo-random number.
 fn random(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     (mixed ^ (mixed >> 27)) & ((1 << RANDOM_BITS) - 1)
 }
 
-const NULLS_FIRST: SortOptions = SortOptions {
+pub(super) const NULLS_FIRST: SortOptions = SortOptions {
     descending: false,
     nulls_first: true,
 };

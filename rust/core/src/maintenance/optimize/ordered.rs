@@ -13,11 +13,11 @@ use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_buffer::ScalarBuffer;
 use arrow_ipc::reader::StreamReader;
 use arrow_ord::sort::sort_to_indices;
-use arrow_schema::{ArrowError, DataType, SortOptions};
+use arrow_schema::{ArrowError, DataType};
 use arrow_select::concat::concat;
 use bytes::Bytes;
 
-use super::order::{SampledOrder, column, even_cuts};
+use super::order::{NULLS_FIRST, SampledOrder, column, even_cuts};
 use super::pack::RewriteSettings;
 use super::spill::{
     Row, RowsWithParts, SpilledFile, each_interleaved, rows_of, spill, spill_error,
@@ -68,7 +68,6 @@ pub fn write_ordered(
     Ok(written)
 }
 
-/// A file being written.
 struct OrderedFile<'a> {
     order: &'a SampledOrder,
     storage: &'a dyn Storage,
@@ -77,7 +76,6 @@ struct OrderedFile<'a> {
 }
 
 impl OrderedFile<'_> {
-    /// Writes the rows of a part.
     fn write(&mut self, spilled: &[SpilledFile], part: usize) -> Result<()> {
         let bytes = bytes_of(spilled, part);
         if bytes <= PART_BYTES {
@@ -231,11 +229,7 @@ fn in_order(order: &SampledOrder, batches: &[RecordBatch]) -> Result<Vec<Row>> {
         return Ok(rows);
     }
     let values = concat(&columns).map_err(spill_error)?;
-    let nulls_first = SortOptions {
-        descending: false,
-        nulls_first: true,
-    };
-    let sorted = sort_to_indices(&values, Some(nulls_first), None).map_err(spill_error)?;
+    let sorted = sort_to_indices(&values, Some(NULLS_FIRST), None).map_err(spill_error)?;
     let sorted = sorted.values().iter();
     Ok(sorted
         .filter_map(|row| rows.get(*row as usize).copied())

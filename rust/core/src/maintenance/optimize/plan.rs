@@ -26,7 +26,6 @@ use crate::transaction::json_text;
 use crate::write::AddFile;
 use crate::write::actions::StringMap;
 
-/// The default target file size in bytes.
 const DEFAULT_TARGET_BYTES: u64 = 1 << 30;
 
 /// The arguments of OPTIMIZE.
@@ -145,14 +144,6 @@ impl Plan {
         })
     }
 
-    /// Returns the columns to read in addition to the table's.
-    fn extras(&self) -> Extras {
-        Extras {
-            row_id: self.snapshot.properties().row_tracking,
-            ..Extras::default()
-        }
-    }
-
     /// Returns the rows of a bin as one split, which another process can read.
     pub fn split(&self, bin: &Bin) -> Option<Split> {
         self.splits(bin, u64::MAX).into_iter().next()
@@ -161,17 +152,19 @@ impl Plan {
     /// Divides the rows of a bin into splits of about `target_size` bytes.
     pub fn splits(&self, bin: &Bin, target_size: u64) -> Vec<Split> {
         let files = bin.files.iter().map(AddFile::scan_file).collect();
-        Split::of_files(&self.snapshot, files, self.extras(), target_size)
+        let extras = Extras {
+            row_id: self.snapshot.properties().row_tracking,
+            ..Extras::default()
+        };
+        Split::of_files(&self.snapshot, files, extras, target_size)
     }
 }
 
 fn check(request: &Request, clustered: Option<&[Vec<String>]>) -> Result<()> {
     let refused = |code, message: &str| Err(Error::invalid(code, message));
     if request.target_file_size == Some(0) {
-        return refused(
-            "argument.range",
-            "target_file_size is 0: pass at least one byte",
-        );
+        let message = "target_file_size is 0: pass at least one byte";
+        return refused("argument.range", message);
     }
     if clustered.is_some() {
         if request.condition.is_some() {
@@ -199,7 +192,6 @@ fn check(request: &Request, clustered: Option<&[Vec<String>]>) -> Result<()> {
     Ok(())
 }
 
-/// Returns the filter of a condition on partition columns.
 fn partition_filter(snapshot: &Snapshot, condition: &Predicate) -> Result<Arc<FileFilter>> {
     let bound = condition.bind(snapshot.schema())?;
     let partitions = &snapshot.metadata().partition_columns;

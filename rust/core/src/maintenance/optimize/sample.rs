@@ -29,7 +29,6 @@ const BYTES: u64 = 64 << 20;
 const MAX_FILES: usize = 256;
 /// The size of the data files per part of an order, in bytes.
 const DATA_BYTES_PER_PART: u64 = 32 << 20;
-/// The maximum number of parts per file.
 const MAX_PARTS: u64 = 256;
 
 /// Samples the order of the rows of a bin; `None` if the plan does not order rows.
@@ -78,10 +77,8 @@ fn rows(
         .iter()
         .map(|file| {
             let share = u128::from(num_rows) * u128::from(size(file)) / u128::from(bytes.max(1));
-            (
-                file.scan_file(),
-                u64::try_from(share).unwrap_or(num_rows).max(1),
-            )
+            let share = u64::try_from(share).unwrap_or(num_rows).max(1);
+            (file.scan_file(), share)
         })
         .collect();
     let groups = (MAX_FILES / units.len().max(1)).max(1);

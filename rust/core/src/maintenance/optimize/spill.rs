@@ -86,10 +86,8 @@ pub fn spill_piece(
             let rows = rows?;
             let positions = order.positions_of(&rows, seed)?;
             seed = seed.wrapping_add(1);
-            let parts = positions
-                .iter()
-                .map(|position| order.part(*position))
-                .collect();
+            let parts = positions.iter().map(|position| order.part(*position));
+            let parts = parts.collect();
             Ok((with_positions(&rows, positions)?, parts))
         });
     spill(rows, order.parts(), storage, path)
@@ -98,7 +96,6 @@ pub fn spill_piece(
 /// Rows with their positions, and the part of each row.
 pub(super) type RowsWithParts = (RecordBatch, Vec<usize>);
 
-/// Writes rows to `path`, grouped by part.
 pub(super) fn spill(
     rows: impl Iterator<Item = Result<RowsWithParts>>,
     parts: usize,
@@ -209,7 +206,6 @@ fn with_positions(rows: &RecordBatch, positions: Vec<u64>) -> Result<RecordBatch
     RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).map_err(spill_error)
 }
 
-/// Appends a stream of rows in Arrow IPC format.
 fn append_stream(bytes: Vec<u8>, batches: &[RecordBatch], rows: &[Row]) -> Result<Vec<u8>> {
     let Some(first) = batches.first() else {
         return Ok(bytes);

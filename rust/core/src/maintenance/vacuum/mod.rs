@@ -119,33 +119,28 @@ pub fn plan(
         })
     });
     let protected = Protected::of(source, snapshot, cutoff)?;
-    let mut report = Vacuum {
+    let (directories, files, covered) = if let Some(listing) = listing {
+        let covered = lite::covered(source, snapshot, cutoff)?;
+        let (directories, mut files) = listing.wait()?;
+        files.retain(|file| !protected.contains(&file.path));
+        (directories, files, covered)
+    } else {
+        let (mut candidates, covered) = lite::candidates(source, snapshot, cutoff)?;
+        candidates.retain(|path| !protected.contains(path));
+        let files = lite::stored(source, &visible, candidates, cutoff)?;
+        (Vec::new(), files, covered)
+    };
+    let sizes = files.iter().map(|file| file.size);
+    Ok(Vacuum {
         dry_run: options.dry_run,
         lite: options.lite,
         cutoff,
         retention,
-        files: Vec::new(),
-        size_in_bytes: 0,
-        directories: Vec::new(),
-        covered: None,
-    };
-    let files = if let Some(listing) = listing {
-        report.covered = lite::covered(source, snapshot, cutoff)?;
-        let (directories, mut files) = listing.wait()?;
-        report.directories = directories;
-        files.retain(|file| !protected.contains(&file.path));
-        files
-    } else {
-        let (mut candidates, covered) = lite::candidates(source, snapshot, cutoff)?;
-        report.covered = covered;
-        candidates.retain(|path| !protected.contains(path));
-        lite::stored(source, &visible, candidates, cutoff)?
-    };
-    for FileMeta { path, size, .. } in files {
-        report.size_in_bytes = report.size_in_bytes.saturating_add(size);
-        report.files.push(path);
-    }
-    Ok(report)
+        size_in_bytes: sizes.fold(0, u64::saturating_add),
+        files: files.into_iter().map(|file| file.path).collect(),
+        directories,
+        covered,
+    })
 }
 
 /// Deletes the files of a plan, and records the version reached. A full vacuum also removes empty directories
@@ -158,12 +153,8 @@ pub fn delete(source: &Source, report: &Vacuum) -> Result<usize> {
     let paths: Vec<&str> = report.files.iter().map(String::as_str).collect();
     delete_all(&*source.storage, &paths)?;
     lite::record_version(source, report.covered)?;
-    delete_directories(source, &report.directories)
-}
-
-fn delete_directories(source: &Source, directories: &[String]) -> Result<usize> {
     let mut removed = 0;
-    for directory in directories {
+    for directory in &report.directories {
         removed += usize::from(source.storage.delete_empty(directory)?);
     }
     Ok(removed)
@@ -226,13 +217,14 @@ impl VisibleNames {
     /// Returns `true` if data files may be stored at a path: no part begins with `_` or `.`, except directories of
     /// partitions.
     pub(crate) fn holds_data(&self, path: &str) -> bool {
-        path.split('/').all(|part| {
-            !part.starts_with(['_', '.'])
-                || self
-                    .partitions
-                    .iter()
-                    .any(|column| part.starts_with(column))
-        })
+        path.split('/')
+            .all(|part| !part.starts_with(['_', '.']) || self.is_partition(part))
+    }
+
+    fn is_partition(&self, name: &str) -> bool {
+        self.partitions
+            .iter()
+            .any(|column| name.starts_with(column))
     }
 
     /// Returns `true` if every part of a path from the table root is visible.
@@ -250,10 +242,7 @@ impl VisibleNames {
             || name.starts_with("_change_data")
             || name.starts_with("_delta_index")
             || (name == "_temporary" && is_staged(path))
-            || self
-                .partitions
-                .iter()
-                .any(|column| name.starts_with(column))
+            || self.is_partition(name)
     }
 }
 
@@ -313,7 +302,6 @@ impl Protected {
     }
 }
 
-/// Returns the last part of a path.
 fn name_of(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or_default()
 }
@@ -387,12 +375,10 @@ impl Table {
             delete(self.source(), &report)?;
             return Ok(report);
         }
+        let default = snapshot.properties().deleted_file_retention;
         let mut parameters = vec![
             ("retentionCheckEnabled", json!(!options.force)),
-            (
-                "defaultRetentionMillis",
-                json!(snapshot.properties().deleted_file_retention),
-            ),
+            ("defaultRetentionMillis", json!(default)),
         ];
         if let Some(retention) = options.retention {
             parameters.push(("specifiedRetentionMillis", json!(retention)));
@@ -417,13 +403,13 @@ impl Table {
             ("numDeletedFiles", number as u64),
             ("numVacuumedDirectories", directories as u64),
         ]);
-        let start = if start_is_missing {
-            commit_start()
-        } else {
-            Ok(())
+        let commit_end = || {
+            if start_is_missing {
+                commit_start()?;
+            }
+            self.commit_description("VACUUM END", vec![("status", json!(status))], metrics)
         };
-        let status = vec![("status", json!(status))];
-        let end = start.and_then(|()| self.commit_description("VACUUM END", status, metrics));
+        let end = commit_end();
         deleted?;
         match end {
             Err(error) if !is_full(&error) => Err(error),
@@ -447,7 +433,6 @@ impl Table {
         period(self.source(), snapshot, now(), &options).map(|(_, cutoff)| cutoff)
     }
 
-    /// Commits a version with a description only.
     fn commit_description(
         &self,
         operation: &str,

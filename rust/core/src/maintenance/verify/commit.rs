@@ -18,7 +18,6 @@ use crate::transaction::WholeCommit;
 
 const DUPLICATE: &str = "commit.duplicate_action";
 
-/// Checks a commit, then applies it.
 pub(super) fn apply(
     source: &Source,
     (file, commit): (&VersionedFile, &WholeCommit),
@@ -26,7 +25,7 @@ pub(super) fn apply(
     findings: &mut Findings,
 ) -> Result<()> {
     let location = (Some(file.file.path.as_str()), Some(file.version));
-    let mut report = |code, message: String| findings.add(Severity::Error, code, location, message);
+    let mut report = |code, message: String| findings.fault(code, location, message);
     check_duplicates(commit, &mut report);
     state.log.apply(&commit.actions);
     let timestamp_before = state.timestamp.take();
@@ -77,19 +76,15 @@ fn check_duplicates(commit: &WholeCommit, report: &mut impl FnMut(&'static str, 
         if let Some(before) = applications.insert(&txn.app_id, txn.version)
             && before != txn.version
         {
-            report(
-                DUPLICATE,
-                format!("the application {:?} has two versions", txn.app_id),
-            );
+            let message = format!("the application {:?} has two versions", txn.app_id);
+            report(DUPLICATE, message);
         }
     }
     let mut domains: HashSet<&str> = HashSet::new();
     for (_, domain) in &actions.domains {
         if !domains.insert(&domain.domain) {
-            report(
-                DUPLICATE,
-                format!("the domain {:?} occurs twice", domain.domain),
-            );
+            let message = format!("the domain {:?} occurs twice", domain.domain);
+            report(DUPLICATE, message);
         }
     }
 }
@@ -102,7 +97,7 @@ fn check_definition(
     findings: &mut Findings,
 ) -> Result<()> {
     if let Err(error) = protocol.check_well_formed() {
-        findings.add(Severity::Error, error.code(), location, error.message());
+        findings.fault(error.code(), location, error.message());
     }
     if protocol.has_redundant_lists() {
         let message = "the protocol action has an empty list of features, although its version does not \
@@ -111,12 +106,8 @@ fn check_definition(
     }
     for obstacle in protocol.why_not_readable() {
         let message = format!("this build cannot read the version: {obstacle}");
-        findings.add(
-            Severity::Info,
-            "protocol.reader_features",
-            location,
-            message,
-        );
+        let code = "protocol.reader_features";
+        findings.add(Severity::Info, code, location, message);
     }
     for feature in TABLE_FEATURES {
         let listed = |list: &Option<Vec<String>>| {
@@ -132,7 +123,7 @@ fn check_definition(
                     "the feature {} requires {required}, which is not listed",
                     feature.name
                 );
-                findings.add(Severity::Error, "protocol.dependency", location, message);
+                findings.fault("protocol.dependency", location, message);
             }
         }
     }
@@ -141,21 +132,16 @@ fn check_definition(
     let schema = findings.unless_interrupted(schema)?;
     let Some(schema) = schema else { return Ok(()) };
     for fault in mapping::faults(&schema, metadata, protocol)? {
-        findings.add(Severity::Error, "schema.column_mapping", location, fault);
+        findings.fault("schema.column_mapping", location, fault);
     }
     if let Err(error) = metadata.check_partition_columns(&schema) {
-        findings.add(Severity::Error, error.code(), location, error.message());
+        findings.fault(error.code(), location, error.message());
     }
     let missing = protocol.missing_features(metadata);
     for feature in findings.unless_interrupted(missing)?.unwrap_or_default() {
         let message =
             format!("the metadata requires the feature {feature}, which the protocol lacks");
-        findings.add(
-            Severity::Error,
-            "transaction.feature_missing",
-            location,
-            message,
-        );
+        findings.fault("transaction.feature_missing", location, message);
     }
     Ok(())
 }
@@ -199,11 +185,11 @@ fn check_files(
                 "{} has a deletion vector, but the table lacks the feature deletionVectors",
                 file.path
             );
-            findings.add(Severity::Error, "commit.vector", location, message);
+            findings.fault("commit.vector", location, message);
         }
         if file.num_records().is_none() {
             let message = format!("{} has a deletion vector, but no numRecords", file.path);
-            findings.add(Severity::Error, "commit.vector", location, message);
+            findings.fault("commit.vector", location, message);
         }
     }
 }
@@ -235,12 +221,7 @@ fn check_timestamp(
         _ => None,
     };
     if let Some(message) = fault {
-        findings.add(
-            Severity::Error,
-            "commit.in_commit_timestamp",
-            location,
-            message,
-        );
+        findings.fault("commit.in_commit_timestamp", location, message);
     }
     timestamp_of_commit.filter(|_| is_required)
 }
@@ -260,7 +241,7 @@ fn replay(
         let key = keys.of_file(&file.path, file.deletion_vector.as_ref());
         if removed.insert(path, key).is_some() {
             let message = format!("{} is removed twice", file.path);
-            findings.add(Severity::Error, DUPLICATE, location, message);
+            findings.fault(DUPLICATE, location, message);
         }
         if let Some(live) = state.live.get(&path)
             && live.key == key
@@ -287,7 +268,7 @@ fn replay(
             None
         };
         if let Some(message) = fault {
-            findings.add(Severity::Error, DUPLICATE, location, message);
+            findings.fault(DUPLICATE, location, message);
         }
         let vector = file.deletion_vector.as_ref();
         let live = LiveFile {

@@ -24,14 +24,12 @@ const MIN_AGE: i64 = 60 * 60 * 1000;
 /// Size and modification time of the stored files, by path.
 pub(super) type Stored = HashMap<String, (u64, i64)>;
 
-/// Lists the stored files.
 pub(super) fn stored(storage: &Arc<dyn Storage>) -> Result<Stored> {
     let files = storage.list_below("", &|directory| directory != LOG_DIRECTORY)?;
     let entry = |file: FileMeta| (file.path, (file.size, file.modification_time));
     Ok(files.into_iter().map(entry).collect())
 }
 
-/// Checks the live files; returns their number.
 pub(super) fn check(
     source: &Source,
     snapshot: &Snapshot,
@@ -83,7 +81,6 @@ pub(super) fn check(
     Ok(count)
 }
 
-/// Checks that each file exists and has its size.
 fn check_existence(
     source: &Source,
     version: u64,
@@ -97,13 +94,13 @@ fn check_existence(
         let location = (Some(path), Some(version));
         let Some(size) = size else {
             let message = "the log does not state the size of this data file";
-            findings.add(Severity::Error, "file.size", location, message);
+            findings.fault("file.size", location, message);
             continue;
         };
         let resolved = match source.resolver.resolve("", path) {
             Ok(resolved) => resolved,
             Err(error) => {
-                findings.add(Severity::Error, error.code(), location, error.message());
+                findings.fault(error.code(), location, error.message());
                 continue;
             }
         };
@@ -119,14 +116,12 @@ fn check_existence(
             },
         };
         match actual_size {
-            None => findings.add(
-                Severity::Error,
+            None => findings.fault(
                 "file.missing",
                 location,
                 "this data file is live in the log, but does not exist",
             ),
-            Some(actual_size) if i64::try_from(actual_size) != Ok(size) => findings.add(
-                Severity::Error,
+            Some(actual_size) if i64::try_from(actual_size) != Ok(size) => findings.fault(
                 "file.size",
                 location,
                 format!(
@@ -193,7 +188,7 @@ fn check_vectors(
                 paths.value(row),
                 error.message()
             );
-            findings.add(Severity::Error, error.code(), location, message);
+            findings.fault(error.code(), location, message);
         }
     }
     Ok(())

@@ -53,7 +53,6 @@ pub struct PartFindings {
     pub omitted: u64,
 }
 
-/// The path and the version of a finding.
 pub(super) type Location<'a> = (Option<&'a str>, Option<u64>);
 
 #[derive(Debug, Default)]
@@ -61,7 +60,6 @@ pub(super) struct Findings {
     list: Vec<Finding>,
     counts: BTreeMap<&'static str, u64>,
     pub(super) omitted: u64,
-    /// The paths of omitted errors.
     omitted_paths: HashSet<String>,
 }
 
@@ -83,6 +81,15 @@ impl Findings {
             message: message.into(),
             remedy: remedy(code, location.0.unwrap_or_default()),
         });
+    }
+
+    pub(super) fn fault(
+        &mut self,
+        code: &'static str,
+        location: Location<'_>,
+        message: impl Into<String>,
+    ) {
+        self.add(Severity::Error, code, location, message);
     }
 
     fn push(&mut self, finding: Finding) {
@@ -156,7 +163,6 @@ impl Findings {
         }
     }
 
-    /// Returns the findings of a part of a verification.
     pub(super) fn part(self) -> PartFindings {
         PartFindings {
             omitted: self.omitted,
@@ -173,7 +179,6 @@ impl Findings {
     }
 }
 
-/// Returns the remedy for the code of a finding.
 fn remedy(code: &str, path: &str) -> &'static str {
     let rewrite = "delete the checkpoint if the commits before it still exist, and write a new one with checkpoint()";
     match code {

@@ -9,15 +9,13 @@ use super::findings::{Findings, Severity};
 use super::state::{State, same_metadata, transactions_expire};
 use crate::codec::version_checksum::{FileSizeHistogram, MAX_CHECKSUM_BYTES, VersionChecksum};
 use crate::error::{Error, Result};
-use crate::log::CheckpointInstance;
 use crate::log::segment::gap;
-use crate::log::{LogListing, VersionedFile};
+use crate::log::{CheckpointInstance, LogListing, VersionedFile};
 use crate::maintenance::vacuum::{collect_referenced, inside};
 use crate::replay::{Source, opening_ranges};
 use crate::storage::interrupt;
 use crate::transaction::WholeCommit;
 
-/// The number of versions to prefetch.
 const AHEAD: usize = 64;
 
 /// A replay of the commits, compared with the files derived from them.
@@ -48,11 +46,8 @@ impl<'a> History<'a> {
 
     pub(super) fn replay(&mut self, findings: &mut Findings) -> Result<()> {
         let commits = self.listing.commits.iter().map(|commit| commit.version);
-        let checkpoints = self
-            .listing
-            .checkpoints
-            .iter()
-            .map(|checkpoint| checkpoint.version);
+        let checkpoints = self.listing.checkpoints.iter();
+        let checkpoints = checkpoints.map(|checkpoint| checkpoint.version);
         let mut versions: Vec<u64> = commits.chain(checkpoints).collect();
         versions.sort_unstable();
         versions.dedup();
@@ -79,7 +74,6 @@ impl<'a> History<'a> {
         self.check_compacted(findings)
     }
 
-    /// Prefetches the files of some versions.
     fn prefetch(&self, first: u64, last: u64) {
         let Some(cache) = self.source.storage.log_cache() else {
             return;
@@ -137,7 +131,7 @@ impl<'a> History<'a> {
         if commit.file.size == 0 {
             let location = (Some(commit.file.path.as_str()), Some(commit.version));
             let message = "the commit is empty: a write was interrupted, and its changes are lost";
-            findings.add(Severity::Error, "commit.empty", location, message);
+            findings.fault("commit.empty", location, message);
             self.state = None;
             return Ok(());
         }
@@ -188,14 +182,11 @@ impl<'a> History<'a> {
             return Ok(());
         };
         self.num_checksums += 1;
-        let result = differences(self.source, &checksum, state).map_err(|error| {
-            error
-                .at_path(file.file.path.clone())
-                .at_version(file.version)
-        });
+        let located = |error: Error| error.at_path(&file.file.path).at_version(file.version);
+        let result = differences(self.source, &checksum, state).map_err(located);
         for difference in findings.unless_interrupted(result)?.unwrap_or_default() {
             let message = format!("the commits and the checksum disagree on {difference}");
-            findings.add(Severity::Error, "checksum.mismatch", location, message);
+            findings.fault("checksum.mismatch", location, message);
         }
         Ok(())
     }
@@ -228,7 +219,6 @@ impl<'a> History<'a> {
     }
 }
 
-/// Returns the differences between a checksum and the commits.
 fn differences(source: &Source, checksum: &VersionChecksum, state: &State) -> Result<Vec<String>> {
     let mut faults = Vec::new();
     if let Some(all) = &checksum.all_files {
@@ -244,32 +234,26 @@ fn differences(source: &Source, checksum: &VersionChecksum, state: &State) -> Re
         }
     }
     let (vectors, deleted) = state.vectors();
-    for (expected, actual, what) in [
-        (checksum.num_files, state.num_files(), "the number of files"),
+    let (files, size) = (state.num_files(), state.size_in_bytes());
+    let listed = checksum.all_files.as_ref().map(|all| all.count);
+    for (name, expected, actual) in [
+        ("number of files", checksum.num_files, files),
+        ("total size", checksum.table_size_bytes, size),
         (
-            checksum.table_size_bytes,
-            state.size_in_bytes(),
-            "the total size",
-        ),
-        (
+            "number of deleted rows",
             checksum.num_deleted_records,
             deleted,
-            "the number of deleted rows",
         ),
         (
+            "number of deletion vectors",
             checksum.num_deletion_vectors,
             vectors,
-            "the number of deletion vectors",
         ),
-        (
-            checksum.all_files.as_ref().map(|all| all.count),
-            state.num_files(),
-            "the list of files",
-        ),
+        ("list of files", listed, files),
     ] {
         if let Some(expected) = expected.filter(|expected| *expected != actual) {
             faults.push(format!(
-                "{what}: the checksum says {expected}, the commits give {actual}"
+                "the {name}: the checksum says {expected}, the commits give {actual}"
             ));
         }
     }

@@ -1,6 +1,6 @@
 //! Reads the rows of the newest version and checks that a scan returns every one of them.
 
-use super::findings::{Findings, Severity};
+use super::findings::Findings;
 use crate::error::Result;
 use crate::replay::Source;
 use crate::scan::{Scan, ScanOptions, SkippedFile, Split};
@@ -40,7 +40,7 @@ fn report_skipped(skipped: Vec<SkippedFile>, version: u64, findings: &mut Findin
     for file in skipped {
         if !reported.contains(&file.path) {
             let location = (Some(file.path.as_str()), Some(version));
-            findings.add(Severity::Error, file.code, location, file.message);
+            findings.fault(file.code, location, file.message);
         }
     }
 }

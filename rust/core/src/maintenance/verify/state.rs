@@ -8,7 +8,6 @@ use crate::spec::Metadata;
 use crate::spec::properties::TableProperties;
 use crate::spec::schema::StructType;
 
-/// A live file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LiveFile {
     /// Path and deletion vector id.
@@ -21,7 +20,6 @@ pub(super) struct LiveFile {
 /// The state of a version according to its commits.
 #[derive(Debug, Default)]
 pub(super) struct State {
-    /// The state apart from files.
     pub(super) log: LogState,
     /// Live files, keyed by path alone.
     pub(super) live: HashMap<FileActionKey, LiveFile, BuildHasherDefault<KeyHasher>>,
