@@ -74,6 +74,7 @@ impl Table {
         }
         let snapshot = self.snapshot(At::Latest, None)?;
         let old = snapshot.metadata();
+        let old_clustering = || snapshot.domain_configuration(self.source(), CLUSTERING);
         let altered = match change {
             Alteration::DropFeature(name, false) => return self.drop_feature(&name, &options),
             Alteration::DropFeature(name, true) => {
@@ -96,12 +97,8 @@ impl Table {
                     ..Altered::new("ADD CONSTRAINT", parameters, new)
                 }
             }
-            Alteration::DropColumns(paths) => columns::dropped(old, paths, || {
-                snapshot.domain_configuration(self.source(), CLUSTERING)
-            })?,
-            Alteration::ReplaceColumns(new) => columns::replaced(old, &new, || {
-                snapshot.domain_configuration(self.source(), CLUSTERING)
-            })?,
+            Alteration::DropColumns(paths) => columns::dropped(old, paths, old_clustering)?,
+            Alteration::ReplaceColumns(new) => columns::replaced(old, &new, old_clustering)?,
             Alteration::SetProperties(properties) => set_properties(old, &properties)?,
             Alteration::UnsetProperties(keys, if_exists) => {
                 unset_properties(old, &keys, if_exists)?
@@ -119,15 +116,12 @@ impl Table {
                 Altered::new("SET TABLE COMMENT", Vec::new(), new)
             }
             Alteration::ClusterBy(columns) => {
-                let configuration = snapshot.domain_configuration(self.source(), CLUSTERING)?;
-                let previous: Vec<String> = match configuration {
-                    Some(configuration) => clustering_columns(snapshot.schema(), &configuration)
-                        .unwrap_or_default() // a malformed configuration is replaced
-                        .iter()
-                        .map(|path| column_path_text(path))
-                        .collect(),
-                    None => Vec::new(),
-                };
+                let previous = old_clustering()?.and_then(|configuration| {
+                    // a malformed configuration is replaced
+                    clustering_columns(snapshot.schema(), &configuration).ok()
+                });
+                let previous = previous.iter().flatten();
+                let previous: Vec<_> = previous.map(|path| column_path_text(path)).collect();
                 let parameters = vec![
                     ("oldClusteringColumns", json!(previous.join(","))),
                     ("newClusteringColumns", json!(columns.join(","))),
@@ -169,7 +163,6 @@ impl Table {
         self.commit(transaction).map(|committed| committed.commit)
     }
 
-    /// Checks that existing rows satisfy a new constraint.
     fn check_constraint(
         &self,
         snapshot: &Snapshot,

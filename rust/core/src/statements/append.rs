@@ -152,10 +152,8 @@ impl Table {
     }
 }
 
-/// The remaining rows.
 type RemainingRows = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>;
 
-/// Returns a stream of these rows and the rest.
 fn source_of(schema: &SchemaRef, batches: Vec<RecordBatch>, rest: RemainingRows) -> RowSource {
     let all = batches.into_iter().map(Ok).chain(rest);
     Box::new(RecordBatchIterator::new(all, Arc::clone(schema)))

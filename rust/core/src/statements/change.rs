@@ -28,6 +28,7 @@ use crate::error::{Error, Result};
 use crate::expr::{BoundPredicate, TOO_LARGE};
 use crate::replay::{FileFilter, Source};
 use crate::scan::data_file::{Extras, ReadPlan, TableLayout, extra_index};
+use crate::scan::data_files::open_with_deleted_rows;
 use crate::snapshot::Snapshot;
 use crate::spec::arrow::split_batch;
 use crate::spec::properties::TableProperties;
@@ -52,21 +53,18 @@ struct ChangedFile {
     removed: Vec<u64>,
 }
 
-/// Changes rows of one snapshot.
 #[derive(Debug)]
 pub(super) struct Changer {
-    pub(crate) source: Source,
+    source: Source,
     snapshot: Snapshot,
     options: WriteOptions,
-    /// The layout for reading files.
-    pub(crate) table: TableLayout,
+    table: TableLayout,
     row_tracking: bool,
     /// True if deletion vectors mark removed rows.
     uses_vectors: bool,
     data: DataWriter,
     /// The writer of change data files, if this change needs them.
     changes: Option<RowWriter>,
-    /// The number of rows written to change data files.
     change_rows: u64,
     /// Files to remove without reading their rows.
     unread: Vec<AddFile>,
@@ -75,7 +73,6 @@ pub(super) struct Changer {
     to_copy: Vec<(AddFile, Option<Arc<DeletionVector>>)>,
     /// Files that keep their remaining rows, and their new vectors.
     vectors: Vec<(AddFile, DeletionVector)>,
-    /// The written files.
     pub written: WrittenFiles,
     /// The numbers of changed rows and files.
     pub counts: Counts,
@@ -123,6 +120,13 @@ impl Changer {
     pub(super) fn read_with_old_metadata(&mut self) -> Result<()> {
         self.table = table_layout(self.snapshot.metadata(), self.snapshot.properties())?;
         Ok(())
+    }
+
+    /// Returns `true` if a column of the file has a different type than the table's.
+    pub(super) fn has_other_types(&self, file: &AddFile) -> Result<bool> {
+        let plan = ReadPlan::new(self.table.clone(), None, Extras::default())?;
+        let open = open_with_deleted_rows(&plan, &self.source, &file.scan_file())?;
+        Ok(open.has_other_types())
     }
 
     /// Returns the live files in which a row may satisfy a filter.
@@ -243,7 +247,6 @@ impl Changer {
         Ok(removed)
     }
 
-    /// Creates the plan for reading the rows that satisfy `filter`, or all.
     fn read_plan(
         &self,
         filter: Option<&BoundPredicate>,
@@ -323,11 +326,8 @@ impl Changer {
             let before = take_record_batch(&rows, positions).map_err(columns_mismatch)?;
             self.write_changes("update_preimage", &before)?;
             self.write_changes("update_postimage", values)?;
-            let mut deleted: Vec<bool> = plan
-                .removed
-                .iter()
-                .map(|removed| removed == Some(true))
-                .collect();
+            let deleted = plan.removed.iter();
+            let mut deleted: Vec<bool> = deleted.map(|removed| removed == Some(true)).collect();
             for position in positions.values() {
                 if let Some(is_deleted) = deleted.get_mut(*position as usize) {
                     *is_deleted = false;
@@ -339,14 +339,12 @@ impl Changer {
         Ok(())
     }
 
-    /// Selects the table's columns.
     fn columns(&self, rows: &RecordBatch) -> Result<RecordBatch> {
         let count = self.table.schema.fields().len();
         rows.project(&(0..count).collect::<Vec<_>>())
             .map_err(columns_mismatch)
     }
 
-    /// Writes rows with the table's columns to files of the table.
     pub(super) fn write(
         &mut self,
         rows: &RecordBatch,
@@ -375,7 +373,7 @@ impl Changer {
 
     /// Removes a file, and copies its rows: now or in [`Changer::flush`]. `without`: the vector of the rows to
     /// leave out, or [`OWN_VECTOR`].
-    pub(crate) fn rewrite(
+    pub(super) fn rewrite(
         &mut self,
         file: AddFile,
         without: Option<Arc<DeletionVector>>,
@@ -415,7 +413,6 @@ impl Changer {
         self.data.finish(&mut self.written)
     }
 
-    /// Returns `true` if nothing was changed.
     pub(super) fn is_empty(&self) -> bool {
         self.unread.is_empty()
             && self.removed.is_empty()
@@ -449,6 +446,9 @@ impl Changer {
             self.removed.push(file);
         }
         self.flush()?;
+        for file in &mut self.written.adds {
+            file.data_change = data_change;
+        }
         let time = now_after(&self.snapshot);
         let mut removes = Vec::new();
         for file in &self.removed {

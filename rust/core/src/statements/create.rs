@@ -160,6 +160,5 @@ fn parameters(metadata: &Metadata, clustering_columns: &[String]) -> Map<String,
         ("isManaged", json!("false")),
         ("properties", json_text(&metadata.configuration)),
     ];
-    let values = values.map(|(key, value)| (key.to_owned(), value));
-    values.into_iter().collect()
+    Map::from_iter(values.map(|(key, value)| (key.to_owned(), value)))
 }

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::Alteration;
 use super::change::Changer;
-use super::rewrite::Rewrite;
+use super::read_ahead::OWN_VECTOR;
 use super::write::write_options;
 use crate::codec::deletion_vector::{VectorLocation, vector_location};
 use crate::codec::file_columns::FileColumns;
@@ -165,7 +165,7 @@ impl Table {
             "deletionVectors" => {
                 self.unset("delta.enableDeletionVectors", options)?;
                 let snapshot = self.snapshot(At::Latest, None)?;
-                let has_vector = |_: &Rewrite, file: &AddFile| Ok(file.deletion_vector.is_some());
+                let has_vector = |_: &Changer, file: &AddFile| Ok(file.deletion_vector.is_some());
                 self.rewrite(&snapshot, "REORG", None, options, has_vector)
             }
             "typeWidening" | "typeWidening-preview" => {
@@ -174,7 +174,7 @@ impl Table {
                 if !has_type_changes(snapshot.schema()) {
                     return Ok(());
                 }
-                self.rewrite(&snapshot, "REORG", None, options, Rewrite::has_other_types)
+                self.rewrite(&snapshot, "REORG", None, options, Changer::has_other_types)
             }
             "columnMapping" => {
                 let snapshot = self.snapshot(At::Latest, None)?;
@@ -214,7 +214,6 @@ impl Table {
         }
     }
 
-    /// Returns the metadata without traces of the feature.
     pub(super) fn without_traces(&self, snapshot: &Snapshot, feature: &str) -> Result<Metadata> {
         let old = snapshot.metadata();
         let refused = |message: String| Err(Error::invalid("alter.feature_in_use", message));
@@ -275,7 +274,7 @@ impl Table {
         operation: &str,
         new: Option<Metadata>,
         options: &TransactionOptions,
-        is_affected: impl Fn(&Rewrite, &AddFile) -> Result<bool>,
+        is_affected: impl Fn(&Changer, &AddFile) -> Result<bool>,
     ) -> Result<()> {
         let isolation = new.as_ref().map(|_| IsolationLevel::Serializable);
         let rows = RowsOptions {
@@ -298,17 +297,18 @@ impl Table {
         }
         let (metadata, protocol) = transaction.effective()?;
         let write = write_options(&rows);
-        let changer = Changer::new(self.source(), snapshot, metadata, protocol, write, false)?;
-        let mut rewrite = Rewrite::new(changer)?;
-        for file in live_files(self, snapshot, usize::MAX, |file| {
-            is_affected(&rewrite, file)
-        })? {
-            rewrite.file(file)?;
+        let mut changer = Changer::new(self.source(), snapshot, metadata, protocol, write, false)?;
+        changer.read_with_old_metadata()?;
+        let affected = live_files(self, snapshot, usize::MAX, |file| {
+            is_affected(&changer, file)
+        })?;
+        for file in affected {
+            changer.rewrite(file, OWN_VECTOR)?;
         }
-        if rewrite.is_empty() && !changes_metadata {
+        if changer.is_empty() && !changes_metadata {
             return Ok(());
         }
-        let (written, counts) = rewrite.stage(&mut transaction)?;
+        let (written, counts) = changer.stage_with(&mut transaction, false)?;
         transaction.description().metrics = metric_strings([
             ("numRemovedFiles", counts.removed_files),
             ("numRemovedBytes", counts.removed_bytes),

@@ -12,7 +12,6 @@ mod drop_history;
 mod merge;
 mod overwrite;
 mod read_ahead;
-mod rewrite;
 mod row_plan;
 mod stage_rows;
 mod update;

@@ -57,16 +57,9 @@ impl Table {
         let replaces_all = matches!(replaced, Replaced::All);
         set_schema(&mut transaction, &rows, &options, replaces_all)?;
         let (metadata, protocol) = transaction.effective()?;
-        let change_files = matches!(replaced, Replaced::Where(_));
+        let feed = matches!(replaced, Replaced::Where(_));
         let write = write_options(&options);
-        let mut changer = Changer::new(
-            self.source(),
-            &snapshot,
-            metadata,
-            protocol,
-            write,
-            change_files,
-        )?;
+        let mut changer = Changer::new(self.source(), &snapshot, metadata, protocol, write, feed)?;
         let mut converter = InputConverter::new(metadata, protocol, &rows.schema())?;
         match replaced {
             Replaced::All => {
@@ -74,10 +67,8 @@ impl Table {
                 delete_matching(&mut changer, &snapshot, None)?;
             }
             Replaced::Where(condition) => {
-                converter.add_replaced_condition(
-                    condition,
-                    &StructType::parse(&metadata.schema_string)?,
-                )?;
+                let schema = StructType::parse(&metadata.schema_string)?;
+                converter.add_replaced_condition(condition, &schema)?;
                 transaction.read(Some(condition))?;
                 delete_matching(&mut changer, &snapshot, Some(condition))?;
             }
@@ -160,10 +151,8 @@ fn metrics(
     ]);
     if matches!(replaced, Replaced::Where(_)) {
         metrics.extend(row_metrics(written, counts));
-        metrics.extend(metric_strings([(
-            "numCopiedRows",
-            counts.copied + counts.kept_rows,
-        )]));
+        let copied = counts.copied + counts.kept_rows;
+        metrics.extend(metric_strings([("numCopiedRows", copied)]));
     }
     metrics
 }

@@ -56,17 +56,13 @@ impl RowPlanner for DeleteAll {
 /// The counts of changed rows and files.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
-    /// Deleted rows.
     pub deleted: u64,
     /// True if `deleted` is too low: a file without a row count in its statistics was removed unread.
     pub deleted_is_incomplete: bool,
-    /// Updated rows.
     pub updated: u64,
     /// Unchanged rows that were copied to another file.
     pub copied: u64,
-    /// Removed files.
     pub removed_files: u64,
-    /// Bytes of the removed files.
     pub removed_bytes: u64,
     /// Files that got their first deletion vector.
     pub vectors_added: u64,

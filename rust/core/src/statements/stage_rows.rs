@@ -46,8 +46,8 @@ impl Table {
         layout.check_writable()?;
         let mut converter = InputConverter::new(metadata, protocol, &rows.schema())?;
         if let Some(condition) = condition {
-            converter
-                .add_replaced_condition(condition, &StructType::parse(&metadata.schema_string)?)?;
+            let schema = StructType::parse(&metadata.schema_string)?;
+            converter.add_replaced_condition(condition, &schema)?;
         }
         let mut written = WrittenFiles::new(self.source());
         let mut writer = RowWriter::new(Arc::new(layout), write);
@@ -123,10 +123,8 @@ impl Table {
     /// As [`PathResolver::resolve`](crate::storage::PathResolver::resolve). Storage.
     pub fn discard_staged(&self, paths: &[String]) -> Result<()> {
         let resolver = &self.source().resolver;
-        let paths = paths
-            .iter()
-            .map(|path| resolver.resolve("", path))
-            .collect::<Result<Vec<_>>>()?;
+        let paths = paths.iter().map(|path| resolver.resolve("", path));
+        let paths = paths.collect::<Result<Vec<_>>>()?;
         let paths: Vec<&str> = paths.iter().map(AsRef::as_ref).collect();
         delete_all(&*self.source().storage, &paths)
     }

@@ -78,10 +78,8 @@ impl Setter {
             let name = column_path_text(&path);
             let parsed = Formula::parse(text)?;
             let formula = parsed.bind(scope)?;
-            match partial {
-                true => check_partial(formula.data_type(), &field.data_type, &name)?,
-                false => check(formula.data_type(), &field.data_type, &name)?,
-            }
+            let check = if partial { check_partial } else { check };
+            check(formula.data_type(), &field.data_type, &name)?;
             // a constant that does not fit is reported before any row is read
             if let Ok(constant) = parsed.bind(&Fields::empty()) {
                 coerce(&constant.constant_value()?, &field.data_type, &name)?;
@@ -218,7 +216,7 @@ fn masked(structure: &StructArray) -> Result<Vec<ArrayRef>> {
 /// Returns `true` if a struct has all fields of another, recursively.
 fn covers(source: &Fields, target: &StructType) -> bool {
     target.fields().iter().all(|part| {
-        let field = field_index(source, &part.name).and_then(|at| source.get(at));
+        let field = field_index(source, &part.name).and_then(|index| source.get(index));
         match (field.map(|field| field.data_type()), &part.data_type) {
             (None, _) => false,
             (Some(ArrowType::Struct(source)), DataType::Struct(target)) => covers(source, target),
@@ -236,7 +234,7 @@ fn check_partial(source: &ArrowType, target: &DataType, name: &str) -> Result<()
         return check(source, target, name);
     }
     for part in parts.fields() {
-        let field = field_index(source_parts, &part.name).and_then(|at| source_parts.get(at));
+        let field = field_index(source_parts, &part.name).and_then(|index| source_parts.get(index));
         if let Some(field) = field {
             let nested = format!("{name}.{}", part.name);
             check_partial(field.data_type(), &part.data_type, &nested)?;
@@ -258,7 +256,7 @@ fn overlaid(old: &ArrayRef, new: &ArrayRef, target: &DataType, name: &str) -> Re
     }
     let (mut columns, others) = (masked(before)?, masked(after)?);
     for (column, part) in columns.iter_mut().zip(parts.fields()) {
-        let other = field_index(after.fields(), &part.name).and_then(|at| others.get(at));
+        let other = field_index(after.fields(), &part.name).and_then(|index| others.get(index));
         if let Some(other) = other {
             let nested = format!("{name}.{}", part.name);
             *column = overlaid(column, other, &part.data_type, &nested)?;

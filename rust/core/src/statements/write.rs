@@ -141,7 +141,6 @@ pub(super) fn overwrites_schema_only() -> Error {
     Error::invalid("rows.schema_mode", message)
 }
 
-/// Returns the parameter of a commit for the condition of a statement.
 pub(super) fn predicate_parameter(condition: Option<&Predicate>) -> [(&'static str, Value); 1] {
     let sql = condition.map_or_else(|| "true".to_owned(), ToString::to_string);
     [("predicate", json_text(&[sql]))]
@@ -157,21 +156,17 @@ pub(super) fn write_options(options: &RowsOptions) -> WriteOptions {
 /// Returns the metrics of deleted and updated rows. As in delta-spark, deleted rows are omitted if their
 /// number is not known.
 pub(super) fn row_metrics(written: &WrittenFiles, counts: &Counts) -> BTreeMap<String, String> {
+    let vectors_added = counts.vectors_added + counts.vectors_updated;
+    let vectors_removed = counts.vectors_removed + counts.vectors_updated;
     let mut metrics = metric_strings([
         ("numDeletedRows", counts.deleted),
         ("numCopiedRows", counts.copied),
         ("numAddedFiles", written.adds.len() as u64),
         ("numAddedBytes", written.bytes),
         ("numAddedChangeFiles", written.cdcs.len() as u64),
-        (
-            "numDeletionVectorsAdded",
-            counts.vectors_added + counts.vectors_updated,
-        ),
+        ("numDeletionVectorsAdded", vectors_added),
         ("numDeletionVectorsUpdated", counts.vectors_updated),
-        (
-            "numDeletionVectorsRemoved",
-            counts.vectors_removed + counts.vectors_updated,
-        ),
+        ("numDeletionVectorsRemoved", vectors_removed),
     ]);
     if counts.deleted_is_incomplete {
         metrics.remove("numDeletedRows");
@@ -179,7 +174,6 @@ pub(super) fn row_metrics(written: &WrittenFiles, counts: &Counts) -> BTreeMap<S
     metrics
 }
 
-/// Returns the result of a statement that changes nothing.
 pub(super) fn no_changes<const N: usize>(metrics: [&str; N]) -> RowsWritten {
     RowsWritten {
         version: None,

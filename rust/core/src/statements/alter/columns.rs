@@ -38,10 +38,8 @@ pub(super) fn added(old: &Metadata, mut columns: Vec<NewColumn>) -> Result<Alter
         let (path, _) = column_at(&new, &path)?;
         let mut described = json!({"column": described_new(&path, field)});
         if let (Some(described), Some(position)) = (described.as_object_mut(), position) {
-            described.insert(
-                "position".to_owned(),
-                position_text(&new, &path, &position)?,
-            );
+            let position = position_text(&new, &path, &position)?;
+            described.insert("position".to_owned(), position);
         }
         descriptions.push(described);
     }

@@ -21,7 +21,6 @@ pub(super) enum BoundThen {
 }
 
 impl BoundClause {
-    /// Returns its condition, and the values that it sets.
     pub(super) fn formulas(&self) -> impl Iterator<Item = &BoundFormula> {
         let values = match &self.then {
             BoundThen::Update(setter) => Some(setter.formulas()),
@@ -35,9 +34,9 @@ impl BoundClause {
         let Some(condition) = &self.condition else {
             return Ok((rows, Vec::new()));
         };
-        let answers = condition.evaluate_condition(&taken(scope, &rows)?)?;
-        let mut answers = answers.iter();
-        let is_true = |_: &u32| answers.next().flatten() == Some(true);
+        let results = condition.evaluate_condition(&taken(scope, &rows)?)?;
+        let mut results = results.iter();
+        let is_true = |_: &u32| results.next().flatten() == Some(true);
         Ok(rows.into_iter().partition(is_true))
     }
 }
@@ -51,7 +50,6 @@ pub(super) struct MergedRows<'a> {
 }
 
 impl<'a> MergedRows<'a> {
-    /// Creates a value without changes.
     pub(super) fn new(rows: &'a RecordBatch) -> Self {
         Self {
             rows,
@@ -94,7 +92,6 @@ impl<'a> MergedRows<'a> {
         Ok(())
     }
 
-    /// Returns the plan of the batch.
     pub(super) fn into_plan(self) -> Result<RowPlan> {
         let updated = match self.values.first().map(RecordBatch::schema) {
             Some(schema) => {

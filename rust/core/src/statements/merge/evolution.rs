@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::spec::arrow::field_index;
 use crate::spec::column_path::{column_path_text, is_within, named_path};
 use crate::spec::schema::{DataType, StructType, same_name};
+use crate::write::{GENERATED, is_identity};
 
 /// Columns of a source to add to the table.
 #[derive(Debug)]
@@ -100,11 +101,8 @@ pub(super) fn all_columns(
     source_name: &str,
     partial: bool,
 ) -> Vec<(String, String)> {
-    let is_generated = |key: &String| {
-        ["delta.generationExpression", "delta.identity.start"].contains(&key.as_str())
-    };
     let fields = table.fields().iter().filter(|field| {
-        let optional = partial || field.metadata.keys().any(is_generated);
+        let optional = partial || is_identity(field) || field.metadata.contains_key(GENERATED);
         !optional || field_index(source, &field.name).is_some()
     });
     let assigned = fields.map(|field| {

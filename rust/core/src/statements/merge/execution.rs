@@ -11,7 +11,7 @@ use super::super::write::{
     merged_metadata, no_changes, overwrites_schema_only, set_high_water_marks, set_txn,
     write_options,
 };
-use super::evolution::new_columns_of;
+use super::evolution::{NewColumns, new_columns_of};
 use super::inserts::{InsertClause, UnmatchedRows};
 use super::key_range::KeyRange;
 use super::source::SourceRows;
@@ -25,7 +25,6 @@ use crate::table::{RowSource, RowsOptions, RowsWritten, SchemaMode, Table};
 use crate::transaction::{Transaction, json_text, metric_strings};
 use crate::write::{InputConverter, Widening, WrittenFiles};
 
-/// The maximum number of bytes of a source in memory.
 const SOURCE_BYTES: usize = 256 << 20;
 
 impl Table {
@@ -84,16 +83,15 @@ impl Table {
     }
 }
 
-fn parameters(definition: &MergeDefinition) -> Vec<(&'static str, Value)> {
-    let mut parameters = vec![("predicate", json_text(&[&definition.on]))];
-    for (name, when) in [
-        ("matchedPredicates", When::Matched),
-        ("notMatchedPredicates", When::NotMatched),
-        ("notMatchedBySourcePredicates", When::NotMatchedBySource),
-    ] {
-        parameters.push((name, clauses_text(&definition.clauses, when)));
-    }
-    parameters
+fn parameters(definition: &MergeDefinition) -> [(&'static str, Value); 4] {
+    let clauses = |when| clauses_text(&definition.clauses, when);
+    let by_source = clauses(When::NotMatchedBySource);
+    [
+        ("predicate", json_text(&[&definition.on])),
+        ("matchedPredicates", clauses(When::Matched)),
+        ("notMatchedPredicates", clauses(When::NotMatched)),
+        ("notMatchedBySourcePredicates", by_source),
+    ]
 }
 
 /// Adds the columns of the source that the clauses set and the table lacks, and widens types. Returns `true`
@@ -105,14 +103,8 @@ fn evolve(
 ) -> Result<bool> {
     let (old, _) = transaction.effective()?;
     let schema = StructType::parse(&old.schema_string)?;
-    let new_columns = new_columns_of(&schema, definition, source)?;
-    let Some(metadata) = merged_metadata(
-        old,
-        &new_columns.columns,
-        &new_columns.types,
-        Widening::SameKind,
-    )?
-    else {
+    let NewColumns { columns, types } = new_columns_of(&schema, definition, source)?;
+    let Some(metadata) = merged_metadata(old, &columns, &types, Widening::SameKind)? else {
         return Ok(false);
     };
     transaction.set_metadata(metadata)?;
@@ -136,7 +128,6 @@ fn change(
     changer.change(files, bound.as_ref(), merge)
 }
 
-/// Writes the rows to insert; returns their number.
 fn insert(
     transaction: &mut Transaction,
     changer: &mut Changer,
@@ -165,6 +156,8 @@ fn metrics(
     written: &WrittenFiles,
     counts: &Counts,
 ) -> BTreeMap<String, String> {
+    let vectors_added = counts.vectors_added + counts.vectors_updated;
+    let vectors_removed = counts.vectors_removed + counts.vectors_updated;
     metric_strings([
         ("numSourceRows", source_rows),
         ("numTargetRowsInserted", inserted),
@@ -177,15 +170,9 @@ fn metrics(
         ("numTargetFilesRemoved", counts.removed_files),
         ("numTargetBytesRemoved", counts.removed_bytes),
         ("numTargetChangeFilesAdded", written.cdcs.len() as u64),
-        (
-            "numTargetDeletionVectorsAdded",
-            counts.vectors_added + counts.vectors_updated,
-        ),
+        ("numTargetDeletionVectorsAdded", vectors_added),
         ("numTargetDeletionVectorsUpdated", counts.vectors_updated),
-        (
-            "numTargetDeletionVectorsRemoved",
-            counts.vectors_removed + counts.vectors_updated,
-        ),
+        ("numTargetDeletionVectorsRemoved", vectors_removed),
     ])
 }
 

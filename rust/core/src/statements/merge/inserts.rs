@@ -77,9 +77,9 @@ impl InsertClause {
         let Some(condition) = &self.condition else {
             return Ok(rows.take(scope.num_rows()).collect());
         };
-        let answers = condition.evaluate_condition(scope)?;
-        let rows = rows.zip(answers.iter());
-        let selected = rows.filter(|(_, answer)| *answer == Some(true));
+        let results = condition.evaluate_condition(scope)?;
+        let rows = rows.zip(results.iter());
+        let selected = rows.filter(|(_, result)| *result == Some(true));
         Ok(selected.map(|(row, _)| row).collect())
     }
 

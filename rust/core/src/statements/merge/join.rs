@@ -39,12 +39,10 @@ pub(super) struct Join {
     by_key: Option<RowsByKey>,
     target_keys: Vec<KeyColumn>,
     rest: Option<Residual>,
-    /// The ranges of the source's keys.
     pub(super) key_ranges: Vec<KeyRange>,
 }
 
 impl Join {
-    /// Builds the hash table of the source's keys.
     pub(super) fn new(on: &str, scope: &Scope, source: &SourceRows) -> Result<Self> {
         let on = Formula::parse(on)?;
         on.bind_condition(&scope.fields)?;
@@ -157,12 +155,12 @@ impl Join {
         let target = target.and_then(|target| take_record_batch(&target, &target_rows));
         let target = target.map_err(columns_mismatch)?;
         let source = source.project(source_columns)?.take(&source_rows)?;
-        let answers = rest
+        let results = rest
             .condition
             .evaluate_condition(&rest.scope.batch(&target, &source)?)?;
         let pairs = target_rows.values().iter().zip(source_rows.values());
-        for ((row, other), answer) in pairs.zip(answers.iter()) {
-            if answer == Some(true) {
+        for ((row, other), result) in pairs.zip(results.iter()) {
+            if result == Some(true) {
                 visit(*row, *other)?;
             }
         }

@@ -38,7 +38,6 @@ impl KeyRange {
         })
     }
 
-    /// Adds keys.
     pub(super) fn extend(&mut self, keys: &ArrayRef) -> Result<()> {
         if self.null_safe && keys.null_count() > 0 {
             self.bounds = None;
@@ -53,7 +52,6 @@ impl KeyRange {
         Ok(())
     }
 
-    /// Returns the column of the table.
     pub(crate) fn column(&self) -> &str {
         &self.column
     }

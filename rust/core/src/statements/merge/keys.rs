@@ -13,7 +13,6 @@ use super::columns_mismatch;
 use crate::error::Result;
 use crate::expr::value::floats::normalized;
 
-/// Keys of rows, added batch by batch.
 pub(super) struct JoinKeys {
     /// For each column of the key, true if nulls are equal; otherwise they equal nothing.
     null_safe: Vec<bool>,
@@ -39,7 +38,6 @@ impl JoinKeys {
         })
     }
 
-    /// Adds the keys of the next rows.
     pub(super) fn push(&mut self, columns: &[ArrayRef], rows: usize) -> Result<()> {
         self.converter
             .append(&mut self.keys, &all_normalized(columns)?)
@@ -88,7 +86,6 @@ impl JoinKeys {
     }
 }
 
-/// Rows by their key.
 #[derive(Debug)]
 pub(super) struct RowsByKey {
     null_safe: Vec<bool>,

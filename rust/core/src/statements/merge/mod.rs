@@ -7,7 +7,6 @@ use std::collections::BTreeSet;
 
 use arrow_array::{RecordBatch, UInt32Array};
 use arrow_schema::SchemaRef;
-use arrow_select::take::take_record_batch;
 
 mod bound_clause;
 mod clauses;
@@ -24,7 +23,7 @@ mod unused;
 use bound_clause::{BoundClause, BoundThen, MergedRows};
 pub use clauses::{Clause, MergeDefinition, Then, When};
 use evolution::all_columns;
-use inserts::{InsertClause, UnmatchedRows};
+use inserts::{InsertClause, UnmatchedRows, taken};
 use join::Join;
 use key_range::KeyRange;
 use scope::{Scope, VisibleSide, null_rows};
@@ -49,14 +48,11 @@ pub(super) struct Merge {
     target_scope: Scope,
     source_scope: Scope,
     matched: Vec<BoundClause>,
-    /// The clauses WHEN NOT MATCHED BY SOURCE.
     unmatched: Vec<BoundClause>,
     inserts: Vec<InsertClause>,
     /// Marks the source rows that match a target row.
     used: Vec<bool>,
-    /// The table's columns.
     schema: SchemaRef,
-    /// The indexes of the columns that are read.
     read_columns: BTreeSet<usize>,
     /// Nulls for the other columns.
     nulls: RecordBatch,
@@ -194,7 +190,6 @@ impl Merge {
         Ok(())
     }
 
-    /// Returns the number of source rows.
     pub(super) fn source_rows(&self) -> u64 {
         self.source.num_rows().into()
     }
@@ -272,8 +267,7 @@ impl Merge {
         target_rows: &[u32],
         source_rows: &[u32],
     ) -> Result<RecordBatch> {
-        let target = take_record_batch(rows, &UInt32Array::from(target_rows.to_vec()))
-            .map_err(columns_mismatch)?;
+        let target = taken(rows, target_rows)?;
         let source = self.source.take(&UInt32Array::from(source_rows.to_vec()))?;
         self.scope.batch(&target, &source)
     }
@@ -327,8 +321,7 @@ impl RowPlanner for Merge {
                 .filter(|(_, paired)| !paired)
                 .map(|(row, _)| row)
                 .collect();
-            let unmatched = take_record_batch(&rows, &UInt32Array::from(positions.clone()))
-                .map_err(columns_mismatch)?;
+            let unmatched = taken(&rows, &positions)?;
             let no_source = null_rows(&self.source.empty(), positions.len())?;
             let scope = self.target_scope.batch(&unmatched, &no_source)?;
             merged.apply(&mut self.unmatched, &positions, &scope)?;
@@ -337,6 +330,6 @@ impl RowPlanner for Merge {
     }
 }
 
-fn invalid_merge(what: &str) -> Error {
-    Error::invalid("rows.merge", what)
+fn invalid_merge(message: &str) -> Error {
+    Error::invalid("rows.merge", message)
 }

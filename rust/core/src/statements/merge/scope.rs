@@ -150,7 +150,6 @@ impl Scope {
     }
 }
 
-/// Returns a batch without rows.
 pub(super) fn empty_batch(fields: Fields) -> RecordBatch {
     RecordBatch::new_empty(Arc::new(Schema::new(fields)))
 }

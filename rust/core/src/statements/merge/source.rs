@@ -107,7 +107,6 @@ impl SourceRows {
         RecordBatch::new_empty(Arc::clone(&self.schema))
     }
 
-    /// Selects columns.
     pub(super) fn project(&self, columns: &[usize]) -> Result<Self> {
         let batches = self.batches.iter().map(|batch| batch.project(columns));
         Ok(Self {
@@ -126,11 +125,8 @@ impl SourceRows {
         if let [only] = self.batches.as_slice() {
             return take_record_batch(only, rows).map_err(columns_mismatch);
         }
-        let indexes: Vec<_> = rows
-            .values()
-            .iter()
-            .map(|row| self.location_of(*row))
-            .collect();
+        let indexes = rows.values().iter();
+        let indexes: Vec<_> = indexes.map(|row| self.location_of(*row)).collect();
         let columns = (0..self.schema.fields().len()).map(|column| {
             let batches = self.batches.iter();
             let parts: Vec<_> = batches.map(|batch| &**batch.column(column)).collect();
@@ -147,7 +143,6 @@ impl SourceRows {
     }
 }
 
-/// The rows that have been read so far.
 struct Collector {
     schema: SchemaRef,
     /// Small batches to be combined.
@@ -187,7 +182,6 @@ impl Collector {
         Ok(())
     }
 
-    /// Combines the small batches.
     fn combine(&mut self) -> Result<()> {
         let rows = match self.small.as_slice() {
             [] => return Ok(()),
@@ -232,7 +226,6 @@ fn bytes_of(rows: &RecordBatch) -> Result<usize> {
         .map_err(columns_mismatch)
 }
 
-/// Batches in a temporary file.
 struct SpillFile {
     file: TemporaryFile,
     /// Encodes into memory, so that errors of the file are reported as storage errors.
