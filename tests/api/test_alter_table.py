@@ -34,6 +34,20 @@ def refused(code: str, call: Any) -> dr.DeltaReplayError:
     return caught.value
 
 
+# --- properties
+
+
+def test_only_the_properties_of_delta_lake_ignore_case(tmp_path: Path) -> None:
+    table = create(tmp_path, pa.schema([("id", pa.int64())]), owner="a")
+    table.set_properties({"Owner": "b", "DELTA.appendonly": "true"})
+    table.set_properties({"delta.AppendOnly": "false"})
+    properties = {"owner": "a", "Owner": "b", "delta.appendOnly": "false"}
+    assert table.snapshot().properties == properties
+    refused("alter.property_absent", lambda: table.unset_properties(["OWNER"]))
+    table.unset_properties(["Owner", "delta.APPENDONLY"])
+    assert table.snapshot().properties == {"owner": "a"}
+
+
 # --- constraints
 
 

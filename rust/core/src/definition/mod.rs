@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use crate::error::{Error, Result};
 use crate::spec::json::clipped;
-use crate::spec::property_rules::{checked_properties, is_consumed};
+use crate::spec::property_rules::{checked_properties, is_consumed, is_same_property};
 use crate::spec::schema::{StructField, StructType};
 use crate::spec::{Metadata, Protocol};
 use crate::write::random::new_id;
@@ -167,9 +167,9 @@ pub fn unset_properties(old: &Metadata, keys: &[String], if_exists: bool) -> Res
     Ok(new)
 }
 
-/// Removes properties, whatever the case of their keys.
+/// Removes properties; only those of Delta Lake ignore case.
 pub(crate) fn remove_properties(metadata: &mut Metadata, keys: &[&str]) {
-    let is_removed = |key: &str| keys.iter().any(|removed| removed.eq_ignore_ascii_case(key));
+    let is_removed = |key: &str| keys.iter().any(|removed| is_same_property(removed, key));
     metadata.configuration.retain(|key, _| !is_removed(key));
 }
 
