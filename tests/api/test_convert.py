@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 from collections.abc import Callable
@@ -194,6 +195,14 @@ def test_without_statistics(tmp_path: Path) -> None:
     [add] = bodies(table, 0, "add")
     assert "stats" not in add
     assert table.snapshot().scan().to_arrow().num_rows == 2
+
+
+def test_bounds_that_may_hide_nan_are_left_out(tmp_path: Path) -> None:
+    """As delta-spark: pyarrow leaves NaN out of the footer, but it is greater than all numbers."""
+    pq.write_table(pa.table({"x": [1.0, math.nan], "id": [1, 2]}), tmp_path / "a.parquet")
+    [add] = bodies(dr.convert(tmp_path), 0, "add")
+    assert json.loads(add["stats"])["maxValues"] == {"id": 2}
+    assert json.loads(add["stats"])["nullCount"] == {"x": 0, "id": 0}
 
 
 def test_converting_a_table_again_changes_nothing(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ use arrow_select::concat::concat;
 use arrow_select::take::take;
 use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
 use parquet::arrow::parquet_to_arrow_schema;
+use parquet::basic::Type;
 use parquet::file::metadata::ParquetMetaData;
 use parquet::schema::types::SchemaDescriptor;
 
@@ -76,6 +77,16 @@ pub(super) fn arrow_schema(parquet: &SchemaDescriptor) -> Result<Schema> {
 struct Footer<'a> {
     metadata: &'a ParquetMetaData,
     legacy: Option<LegacyColumns>,
+}
+
+impl Footer<'_> {
+    /// Returns `true` if a column of this type may have values beyond its bounds, as delta-spark assumes it:
+    /// only parquet-mr, which Spark uses, has NaN as the greatest value; other writers leave it out.
+    fn may_hide_nan(&self, physical_type: Type) -> bool {
+        let writer = self.metadata.file_metadata().created_by();
+        matches!(physical_type, Type::FLOAT | Type::DOUBLE)
+            && !writer.is_some_and(|writer| writer.starts_with("parquet-mr"))
+    }
 }
 
 /// Recurses along structs, as deep as the table's schema.
@@ -165,7 +176,9 @@ impl LeafStatistics {
         };
         Some(Self {
             nulls,
-            bounds: has_usable_bounds(groups, leaf).then(bounds).flatten(),
+            bounds: (has_usable_bounds(groups, leaf) && !footer.may_hide_nan(physical_type))
+                .then(bounds)
+                .flatten(),
         })
     }
 }
