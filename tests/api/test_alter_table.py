@@ -231,6 +231,8 @@ def test_widening_requires_the_property_and_refuses_columns_of_constraints(tmp_p
     table = create(tmp_path, pa.schema([("a", pa.int32())]))
     error = refused("alter.type_widening", lambda: table.widen_column("a", pa.int64()))
     assert "delta.enableTypeWidening" in str(error)
+    error = refused("alter.type_widening", lambda: table.widen_column("a", pa.string()))
+    assert "integer cannot be widened to string" in str(error)
     table.set_properties({"delta.enableTypeWidening": "true"})
     table.add_constraint("c", "a > 0")
     refused("alter.column", lambda: table.widen_column("a", pa.int64()))

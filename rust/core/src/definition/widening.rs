@@ -70,12 +70,6 @@ fn widen_type(
     field_path: &mut Vec<&'static str>,
 ) -> Result<Option<(String, String)>> {
     let Some((name, rest)) = path.split_first() else {
-        if !is_allowed {
-            let message = format!(
-                "this table does not allow type widening: set {TYPE_WIDENING} to true first"
-            );
-            return Err(Error::invalid("alter.type_widening", message));
-        }
         let names = (type_name(from), type_name(to));
         let is_wider = match (&*from, to) {
             (DataType::Primitive(old), DataType::Primitive(new)) => old.widens_to(new),
@@ -83,8 +77,18 @@ fn widen_type(
         };
         if !is_wider {
             let (from, to) = &names;
+            let message = if from == to {
+                format!("the parts of a {from} change one by one: name the part as in a.b")
+            } else {
+                format!(
+                    "{from} cannot be widened to {to}: the Delta protocol does not allow this change"
+                )
+            };
+            return Err(Error::invalid("alter.type_widening", message));
+        }
+        if !is_allowed {
             let message = format!(
-                "{from} cannot be widened to {to}: the Delta protocol does not allow this change"
+                "this table does not allow type widening: set {TYPE_WIDENING} to true first"
             );
             return Err(Error::invalid("alter.type_widening", message));
         }
