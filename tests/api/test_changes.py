@@ -257,6 +257,31 @@ def test_partition_columns_are_those_of_each_commit(log: logs.LogBuilder) -> Non
     }
 
 
+@pytest.mark.parametrize("kind", ["full-delta", "min-delta"])
+def test_removed_rows_keep_the_values_of_later_partition_columns(tmp_path: Path, kind: Any) -> None:
+    def write(value: int, *partition_columns: str) -> None:
+        rows = pa.table({"a": [value], "b": [value]})
+        dr.write(
+            tmp_path,
+            rows,
+            mode="overwrite",
+            schema_mode="overwrite",
+            partition_columns=partition_columns,
+        )
+
+    for value, columns in enumerate([(), ("a",), ("b",), ()]):
+        write(value, *columns)
+    table = dr.Table(tmp_path)
+    for version in range(1, 4):
+        before, after = version - 1, version
+        assert changed_rows(table.changes(version, version, kind=kind)) == {
+            (before, before, "delete", version),
+            (after, after, "insert", version),
+        }
+    removed = {row for row in changed_rows(table.changes(0)) if row[2] == "delete"}
+    assert removed == {(before, before, "delete", before + 1) for before in range(3)}
+
+
 @pytest.mark.parametrize("values", [{}, None], ids=["empty", "null"])
 def test_a_partition_value_without_its_key_is_null(
     log: logs.LogBuilder, values: dict[str, str] | None

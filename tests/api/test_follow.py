@@ -348,6 +348,16 @@ def test_columns_that_change_stop_the_stream(log: logs.LogBuilder) -> None:
     ]
 
 
+def test_a_stream_may_start_before_columns_are_mapped(tmp_path: Path) -> None:
+    table = dr.create_table(tmp_path, pa.schema([("id", pa.int64())]))
+    table.append(pa.table({"id": [1]}))
+    table.set_properties({"delta.columnMapping.mode": "name"})
+    table.add_columns(pa.schema([("v", pa.string())]))
+    table.append(pa.table({"id": [2], "v": ["x"]}))
+    stream = table.follow(starting_version=0, available_now=True)
+    assert rows_of(stream) == [(1, None), (2, "x")]
+
+
 @pytest.mark.parametrize("read_change_feed", [False, True])
 def test_other_changes_of_columns_do_not_stop_the_stream(
     log: logs.LogBuilder, read_change_feed: bool

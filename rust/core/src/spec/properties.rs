@@ -142,6 +142,13 @@ impl TableProperties {
     }
 }
 
+/// Returns the column mapping mode of metadata in a table whose protocol supports it; none if it is unknown.
+pub(crate) fn declared_column_mapping_mode(metadata: &Metadata) -> ColumnMappingMode {
+    find_property(&metadata.configuration, "delta.columnMapping.mode")
+        .and_then(|text| variant_named(&text.to_ascii_lowercase()))
+        .unwrap_or_default()
+}
+
 /// Returns the value of a property; keys are case-insensitive.
 pub(crate) fn find_property<'a>(
     configuration: &'a BTreeMap<String, String>,

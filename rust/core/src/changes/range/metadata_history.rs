@@ -1,13 +1,13 @@
 //! The table definition at each commit: whether the change data feed and row tracking are enabled, and
 //! whether rows can still be returned with the columns at the end of the range.
 
-use crate::changes::range::commits::{Commit, FileChange};
+use crate::changes::range::commits::Commit;
 use crate::changes::rows::conversion::first_inconvertible;
 use crate::changes::rows::row_schema::ResolvedDefinition;
 use crate::error::{Error, Result};
 use crate::scan::ScanFile;
 use crate::snapshot::Snapshot;
-use crate::spec::properties::{ColumnMappingMode, TableProperties};
+use crate::spec::properties::{ColumnMappingMode, TableProperties, declared_column_mapping_mode};
 use crate::spec::schema::StructType;
 use crate::spec::{Metadata, Protocol};
 
@@ -18,7 +18,7 @@ pub(in crate::changes) struct CommitSettings {
     pub feed: bool,
     /// True if rows have stable ids.
     pub row_tracking: bool,
-    /// True if the table has partition columns.
+    /// True if files that the commit removes have partition values.
     pub partitioned: bool,
 }
 
@@ -63,16 +63,19 @@ impl PartitionNames {
         file.partition_values.extend(nulls);
     }
 
-    /// Adds the missing nulls to all files of a commit, except to `remove` actions without any values.
-    fn complete_all(&self, commit: &mut Commit) {
-        let has_values = |change: &&mut FileChange| change.has_partition_values;
-        let removes = commit
-            .removes
-            .iter_mut()
-            .chain(&mut commit.unchanged_removes);
+    /// Adds the missing nulls to the new files of a commit.
+    fn complete_new(&self, commit: &mut Commit) {
         let files = commit.adds.iter_mut().chain(&mut commit.unchanged_adds);
-        let files = files.chain(&mut commit.change_files);
-        for change in files.chain(removes.filter(has_values)) {
+        for change in files.chain(&mut commit.change_files) {
+            self.complete(&mut change.file);
+        }
+    }
+
+    /// Adds the missing nulls to the removed files of a commit, except to those without any values.
+    fn complete_removed(&self, commit: &mut Commit) {
+        let removes = commit.removes.iter_mut();
+        let removes = removes.chain(&mut commit.unchanged_removes);
+        for change in removes.filter(|change| change.has_partition_values) {
             self.complete(&mut change.file);
         }
     }
@@ -113,11 +116,20 @@ impl MetadataHistory {
     ) -> Result<CommitSettings> {
         // the first commit's actions are in the snapshot already
         let first = std::mem::replace(&mut self.first, false);
-        if !first && (commit.metadata.is_some() || commit.protocol.is_some()) {
+        let is_changed = commit.metadata.is_some() || commit.protocol.is_some();
+        if !(first && is_changed) {
+            // removed files have the partition columns before the commit
+            self.partitions.complete_removed(commit);
+        }
+        let partitioned = self.settings.partitioned;
+        if !first && is_changed {
             self.apply(commit, resolved)?;
         }
-        self.partitions.complete_all(commit);
-        Ok(self.settings)
+        self.partitions.complete_new(commit);
+        Ok(CommitSettings {
+            partitioned,
+            ..self.settings
+        })
     }
 
     fn apply(&mut self, commit: &Commit, resolved: &ResolvedDefinition) -> Result<()> {
@@ -169,7 +181,7 @@ pub(in crate::changes) fn check_metadata(
     resolved: &ResolvedDefinition,
 ) -> Result<()> {
     let schema = StructType::parse(&metadata.schema_string)?;
-    check(&schema, resolved, resolved.table().1)
+    check(&schema, resolved, declared_column_mapping_mode(metadata))
 }
 
 fn check(
