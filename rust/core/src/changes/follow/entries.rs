@@ -164,8 +164,8 @@ fn check_tolerated(commit: &Commit, options: &FollowOptions) -> Result<()> {
         }
         let message = format!(
             "rows were deleted, which a stream of added rows does not show ({operation}): tolerate it by \
-             `ignore_deletes`, skip such commits by `skip_change_commits`, or follow the \
-             changes by `read_change_feed`"
+             `ignore_deletes`, skip such commits by `skip_change_commits`, or follow the changes by \
+             `read_change_feed` (in Spark: `ignoreDeletes`, `skipChangeCommits`, `readChangeFeed`)"
         );
         return Err(Error::unsupported("follow.deletes", message).at_version(version));
     }
@@ -175,7 +175,8 @@ fn check_tolerated(commit: &Commit, options: &FollowOptions) -> Result<()> {
     let message = format!(
         "rows were changed, which a stream of added rows does not show ({operation}): skip such \
          commits by `skip_change_commits`, get rewritten files as a whole by `ignore_changes`, or \
-         follow the changes by `read_change_feed`"
+         follow the changes by `read_change_feed` (in Spark: `skipChangeCommits`, `ignoreChanges`, \
+         `readChangeFeed`)"
     );
     Err(Error::unsupported("follow.changes", message).at_version(version))
 }
