@@ -59,6 +59,9 @@ pub struct Vacuum {
     /// directories younger.
     #[serde(skip)]
     pub(crate) directories: Vec<String>,
+    /// The number of directories that were listed, with the table root.
+    #[serde(skip)]
+    pub(crate) num_directories: usize,
     /// The last commit whose removed files are all deleted by this vacuum.
     #[serde(skip)]
     pub(crate) covered: Option<u64>,
@@ -114,7 +117,8 @@ pub fn plan(
     let listing = (!options.lite).then(|| {
         let (table, visible) = (source.clone(), visible.clone());
         in_background(&source.storage, move |_| {
-            let directories = old_directories(&table, &visible, cutoff)?;
+            let enter = |directory: &str| visible.is_visible(directory);
+            let directories = table.storage.list_directories(&enter)?;
             Ok((directories, old_files(&table, &visible, cutoff)?))
         })
     });
@@ -138,26 +142,31 @@ pub fn plan(
         retention,
         size_in_bytes: sizes.fold(0, u64::saturating_add),
         files: files.into_iter().map(|file| file.path).collect(),
-        directories,
+        num_directories: directories.len().saturating_add(1),
+        directories: directories
+            .into_iter()
+            .rev() // innermost first
+            .filter(|directory| directory.modification_time < cutoff)
+            .map(|directory| directory.path)
+            .collect(),
         covered,
     })
 }
 
 /// Deletes the files of a plan, and records the version reached. A full vacuum also removes empty directories
-/// that were older than the cutoff; returns their number.
+/// that were older than the cutoff.
 ///
 /// # Errors
 ///
 /// Storage: the first file that cannot be deleted.
-pub fn delete(source: &Source, report: &Vacuum) -> Result<usize> {
+pub fn delete(source: &Source, report: &Vacuum) -> Result<()> {
     let paths: Vec<&str> = report.files.iter().map(String::as_str).collect();
     delete_all(&*source.storage, &paths)?;
     lite::record_version(source, report.covered)?;
-    let mut removed = 0;
     for directory in &report.directories {
-        removed += usize::from(source.storage.delete_empty(directory)?);
+        source.storage.delete_empty(directory)?;
     }
-    Ok(removed)
+    Ok(())
 }
 
 /// Returns the visible files that are older than the cutoff.
@@ -166,15 +175,6 @@ fn old_files(source: &Source, visible: &VisibleNames, cutoff: i64) -> Result<Vec
     let mut files = source.storage.list_below("", &enter)?;
     files.retain(|file| visible.is_visible(&file.path) && file.modification_time < cutoff);
     Ok(files)
-}
-
-/// Returns the visible directories that are older than the cutoff, innermost first.
-fn old_directories(source: &Source, visible: &VisibleNames, cutoff: i64) -> Result<Vec<String>> {
-    let enter = |directory: &str| visible.is_visible(directory);
-    let mut directories = source.storage.list_directories(&enter)?;
-    directories.retain(|directory| directory.modification_time < cutoff);
-    let innermost_first = directories.into_iter().rev();
-    Ok(innermost_first.map(|directory| directory.path).collect())
 }
 
 /// A period in hours, which may be a fraction.
@@ -396,7 +396,7 @@ impl Table {
         };
         let deleted = delete(self.source(), &report);
         let (status, number, directories) = match &deleted {
-            Ok(directories) => ("COMPLETED", report.files.len(), *directories),
+            Ok(()) => ("COMPLETED", report.files.len(), report.num_directories),
             Err(_) => ("FAILED", 0, 0),
         };
         let metrics = metric_strings([
