@@ -172,6 +172,15 @@ def test_statistics_columns_must_exist(tmp_path: Path, columns: str, problem: st
     assert table.snapshot().version == 4
 
 
+def test_statistics_columns_need_backticks_as_in_sql(tmp_path: Path) -> None:
+    """Spark cannot parse the property otherwise."""
+    table = dr.create_table(tmp_path, pa.schema([("c-4", pa.int64()), ("é_1", pa.int64())]))
+    key = "delta.dataSkippingStatsColumns"
+    text = refused("properties.value", lambda: table.set_properties({key: "c-4"}))
+    assert "backticks" in text
+    table.set_properties({key: "`c-4`, é_1"})
+
+
 def test_overwriting_the_schema_keeps_the_statistics_columns(tmp_path: Path) -> None:
     """As in delta-spark 4.4: they are still columns, and still have an order."""
     properties = {"delta.dataSkippingStatsColumns": "id,p"}

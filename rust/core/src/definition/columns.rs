@@ -416,8 +416,12 @@ pub(super) fn check_statistics_columns(metadata: &Metadata) -> Result<()> {
                 .iter()
                 .any(|other| same_name(name, other))
         };
+        let special = |name: &String| {
+            name.contains(|character: char| !(character.is_alphanumeric() || character == '_'))
+        };
         let problem = match (data_type, path.as_slice()) {
             (Err(_), _) => "the table has no such column",
+            _ if path.iter().any(special) && !text.contains('`') => "write this name in backticks",
             (_, [name]) if is_partition_column(name) => {
                 "files have no statistics on partition columns"
             }
