@@ -143,6 +143,25 @@ def test_later_commits_are_not_in_a_frame(spark: Any, tmp_path: Any) -> None:
     assert dr_spark.changes(spark, snapshot, 0, 1).count() == 5
 
 
+def test_removed_rows_keep_the_values_of_later_partition_columns(spark: Any, tmp_path: Any) -> None:
+    for value, columns in enumerate([(), ("a",), ("b",), ()]):
+        dr.write(
+            tmp_path,
+            pa.table({"a": [value], "b": [value]}),
+            mode="overwrite",
+            schema_mode="overwrite",
+            partition_columns=columns,
+        )
+    for end in range(4):
+        frame = dr_spark.changes(spark, tmp_path, 0, end)
+        assert {
+            (row.a, row.b, row._change_type, row._commit_version) for row in frame.collect()
+        } == {
+            *((value, value, "insert", value) for value in range(end + 1)),
+            *((value, value, "delete", value + 1) for value in range(end)),
+        }
+
+
 def test_a_range_after_the_last_version_has_no_rows(spark: Any, changed: Any) -> None:
     frame = dr_spark.changes(spark, changed("cow"), 99, allow_out_of_range=True)
     assert (frame.columns, frame.count()) == (["k", "n", "v", "p", *CHANGE_COLUMNS], 0)

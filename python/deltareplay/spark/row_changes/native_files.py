@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -30,7 +31,7 @@ def frames(
     columns: Sequence[Column],
     root: str | None,
 ) -> list[DataFrame]:
-    """Return one DataFrame for the data files and one for the change data files, if any.
+    """Return a DataFrame of the files of each kind and partitioning.
 
     Args:
         spark: The session; not on Spark Connect.
@@ -39,11 +40,22 @@ def frames(
         columns: The columns, in this order.
         root: As in ``read``.
     """
-    # the rows of a change data file have ``_change_type``, so the file as a whole has no type
-    change_files = [file for file in files if file[3] is None]
-    data_files = [file for file in files if file[3] is not None]
-    groups = (data_files, change_files)
-    return [_rows(spark, table, group, columns, root) for group in groups if group]
+    groups: dict[tuple[bool, frozenset[str]], list[WholeFile]] = {}
+    for file in files:
+        # the rows of a change data file have ``_change_type``, so the file as a whole has no type
+        partition_columns = frozenset(name for name, _ in file[2])
+        groups.setdefault((file[3] is None, partition_columns), []).append(file)
+    return [
+        _rows(spark, table, group, _partitioned(columns, partition_columns), root)
+        for (_, partition_columns), group in groups.items()
+    ]
+
+
+def _partitioned(columns: Sequence[Column], partition_columns: frozenset[str]) -> list[Column]:
+    """Return columns with the partitioning of files, which may differ from that of the table."""
+    return [
+        replace(column, is_partition=column.physical in partition_columns) for column in columns
+    ]
 
 
 def _rows(
