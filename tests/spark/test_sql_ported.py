@@ -298,6 +298,8 @@ def test_changes_are_read_by_functions(spark: Any, tmp_path: Path, name: str) ->
             with pytest.raises(dr.InvalidArgumentError) as caught:
                 dr_spark.sql(spark, f"SELECT * FROM table_changes({arguments})")
             assert caught.value.code == "sql.changes"
+        with pytest.raises(dr.TableNotFoundError, match=f"no_{name} does not exist"):
+            dr_spark.sql(spark, f"SELECT * FROM table_changes('no_{name}', 0)")
 
 
 def test_subqueries_read_the_changes_of_their_own_versions(spark: Any, tmp_path: Path) -> None:

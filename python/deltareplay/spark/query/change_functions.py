@@ -20,7 +20,7 @@ BY_NAME, BY_PATH = NAMES = ("table_changes", "table_changes_by_path")
 
 
 def rows(spark: SparkSession, function: str, arguments: tuple[str, ...]) -> DataFrame | None:
-    """Return the changes that a call selects; None if its table is not a Delta table.
+    """Return the changes that a call selects; None if its table may be in another catalog.
 
     Args:
         spark: The session.
@@ -31,6 +31,7 @@ def rows(spark: SparkSession, function: str, arguments: tuple[str, ...]) -> Data
         InvalidArgumentError: ``sql.changes``: there are too few or too many arguments, or an
             argument has the wrong type; ``name.syntax``: the table is not a name;
             ``argument.moment``: a string is not a time.
+        TableNotFoundError: ``name.not_delta``: it is not a Delta table.
         DeltaReplayError: As by ``changes``.
     """
     if len(arguments) not in (2, 3):
@@ -47,8 +48,9 @@ def rows(spark: SparkSession, function: str, arguments: tuple[str, ...]) -> Data
     [row] = spark.sql(f"SELECT {values}").collect()
     name = str(row[1])
     if function.lower() == BY_NAME:
-        entry = lookup.find(spark, names.table_parts(name))
-        if not entry.is_delta:
+        parts = names.table_parts(name)
+        entry = lookup.find(spark, parts)
+        if len(parts) > 2 and not (entry.is_delta or entry.exists):
             return None
         table = entry.table()
     else:
