@@ -102,7 +102,7 @@ def test_sizes(text: str, size: int) -> None:
     ("name", "text"),
     [
         *(("maxFilesPerTrigger", text) for text in ("", "x", "0", "-1", "1.5g", "m", "1_0k")),
-        ("startingVersion", "first"),
+        *(("startingVersion", text) for text in ("first", "-1")),
         ("endingVersion", ""),
         ("versionAsOf", "latest"),
         *(("splitSize", text) for text in ("large", "0", "-1")),
@@ -199,6 +199,7 @@ def test_options_that_fit_the_read() -> None:
 
 def test_a_range_of_changes() -> None:
     assert read(startingVersion="2").change_range(7) == (2, 7)
+    assert read(startingVersion="9").change_range(7) == (9, 9)
     assert read(startingVersion="latest", endingVersion="Latest").change_range(7) == (7, 7)
     times = {"startingTimestamp": "2026-01-01", "endingTimestamp": "2026-01-02"}
     assert read(**times).change_range(7) == ("2026-01-01", "2026-01-02")

@@ -255,7 +255,14 @@ def _number(name: str, text: str) -> int:
 
 
 def _version(name: str, text: str) -> int | str:
-    return "latest" if text.lower() == "latest" else _number(name, text)
+    if text.lower() == "latest":
+        return "latest"
+    version = _number(name, text)
+    if version < 0:
+        raise InvalidArgumentError(
+            f"the option {name} takes a number of at least 0, not {text!r}", code="option.number"
+        )
+    return version
 
 
 _UNITS = {unit: 1 << 10 * power for power, unit in enumerate(("", "k", "m", "g", "t", "p"))}
@@ -408,7 +415,10 @@ class ReadOptions:
                 version = newest
             return version
 
-        return bound("starting", 0), bound("ending", newest)
+        start = bound("starting", 0)
+        # a start after the newest version is an error of its own
+        end = max(start, newest) if isinstance(start, int) else newest
+        return start, bound("ending", end)
 
     def excluded(self) -> re.Pattern[str] | None:
         r"""Return the regular expression of the paths that a stream leaves out.
