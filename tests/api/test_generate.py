@@ -43,6 +43,31 @@ def test_a_table_without_partitions_has_one_manifest(tmp_path: Path) -> None:
     assert table.snapshot().version == 3
 
 
+def test_a_property_keeps_the_manifests_up_to_date(tmp_path: Path) -> None:
+    """As in delta-spark."""
+    schema = pa.schema([("p", pa.string()), ("id", pa.int64())])
+    table = dr.create_table(tmp_path, schema, partition_columns=["p"])
+    table.append(pa.table({"p": ["a", "b c"], "id": [1, 2]}))
+    assert _manifests(tmp_path) == {}
+    enabled = {"delta.compatibility.symlinkFormatManifest.enabled": "true"}
+    table.set_properties(enabled)
+    assert set(_manifests(tmp_path)) == {"p=a/manifest", "p=b c/manifest"}
+    table.delete("p = 'b c'")
+    table.append(pa.table({"p": ["a"], "id": [3]}))
+    assert {name: len(lines) for name, lines in _manifests(tmp_path).items()} == {"p=a/manifest": 2}
+    vectors = {"delta.enableDeletionVectors": "true"}
+    for add in (
+        lambda: table.set_properties(vectors),
+        lambda: dr.create_table(tmp_path / "o", schema, properties=vectors | enabled),
+    ):
+        with pytest.raises(dr.InvalidArgumentError, match="cannot both be true") as caught:
+            add()
+        assert caught.value.code == "properties.value"
+    table.set_properties(vectors | dict.fromkeys(enabled, "false"))
+    table.append(pa.table({"p": ["d"], "id": [4]}))
+    assert set(_manifests(tmp_path)) == {"p=a/manifest"}
+
+
 @pytest.mark.parametrize("letter", ["%0A", "%0D", "%C2%85", "%E2%80%A8", "%1B"])
 def test_a_path_of_several_lines_is_refused(tmp_path: Path, letter: str) -> None:
     """Readers of manifests would take the second line for a file of another directory."""

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use crate::error::{Error, Result};
 use crate::spec::json::clipped;
+use crate::spec::properties::MANIFESTS;
 use crate::spec::property_rules::{checked_properties, is_consumed, is_same_property};
 use crate::spec::schema::{StructField, StructType};
 use crate::spec::{Metadata, Protocol};
@@ -90,6 +91,7 @@ fn metadata_of(
         ..Metadata::default()
     };
     check_statistics_columns(&metadata)?;
+    check_manifests(&metadata)?;
     Ok(metadata)
 }
 
@@ -142,8 +144,21 @@ pub fn set_properties(old: &Metadata, properties: &BTreeMap<String, String>) -> 
     if sets_statistics {
         check_statistics_columns(&new)?;
     }
+    check_manifests(&new)?;
     check_mode(old, &new)?;
     with_column_mapping(new, false)
+}
+
+/// Checks that a table whose symlink manifests plain Parquet readers use gets no deletion vectors.
+fn check_manifests(metadata: &Metadata) -> Result<()> {
+    const VECTORS: &str = "delta.enableDeletionVectors";
+    if metadata.is_on(MANIFESTS) && metadata.is_on(VECTORS) {
+        let message = format!(
+            "{MANIFESTS} and {VECTORS} cannot both be true: the readers of manifests ignore deletion vectors"
+        );
+        return Err(Error::invalid("properties.value", message));
+    }
+    Ok(())
 }
 
 /// Returns the old metadata without these properties; with `if_exists`, properties that are not set are

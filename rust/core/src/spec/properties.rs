@@ -30,6 +30,9 @@ pub enum ColumnMappingMode {
     Id,
 }
 
+/// The property of tables whose symlink manifests are written after each commit.
+pub(crate) const MANIFESTS: &str = "delta.compatibility.symlinkFormatManifest.enabled";
+
 /// The version from which on a table has in-commit timestamps, if not from its first version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InCommitTimestampEnablement {

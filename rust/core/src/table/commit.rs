@@ -19,15 +19,15 @@ const SMALL_TABLE: u64 = 1_000;
 pub struct Committed {
     /// The commit.
     pub commit: Commit,
-    /// The error if the commit was not published in its catalog, the checkpoint or the checksum was not
-    /// written, or expired log files were not deleted.
+    /// The error if the commit was not published in its catalog, the checkpoint, the checksum or the symlink
+    /// manifests were not written, or expired log files were not deleted.
     pub afterwards: Option<Error>,
 }
 
 impl Table {
     /// Commits a transaction; then writes the checkpoint if one is due, and the checksum if it can be derived
     /// from the previous one, the table is small, or a checkpoint is due. After writing a checkpoint, deletes
-    /// expired log files.
+    /// expired log files. At last, writes the symlink manifests, if the table has them.
     ///
     /// # Errors
     ///
@@ -36,7 +36,14 @@ impl Table {
         let read = transaction.snapshot().cloned();
         let commit = transaction.commit()?;
         let afterwards = match commit.version {
-            Some(version) => self.maintain(version, &commit, read.as_ref()).err(),
+            Some(version) => {
+                let maintained = self.maintain(version, &commit, read.as_ref());
+                let manifests = match commit.manifests_due {
+                    true => self.generate_symlinks().map(|_| ()),
+                    false => Ok(()),
+                };
+                maintained.and(manifests).err()
+            }
             None => None,
         };
         Ok(Committed { commit, afterwards })

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::definition::remove_properties;
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::path::commit_path;
-use crate::spec::properties::TableProperties;
+use crate::spec::properties::{MANIFESTS, TableProperties};
 use crate::spec::{DomainMetadata, Metadata, Protocol};
 use crate::storage::{interrupt, now};
 
@@ -39,6 +39,8 @@ pub struct Commit {
     pub id: String,
     /// True if the table's properties require a checkpoint of this version.
     pub checkpoint_due: bool,
+    /// True if the table's properties require new symlink manifests.
+    pub manifests_due: bool,
     /// True if a catalog manages the table from this version on.
     pub becomes_catalog_managed: bool,
     /// The commit as written; empty if there is none.
@@ -114,10 +116,16 @@ impl Transaction {
             && self.new_protocol().is_some_and(managed)
             && !old_protocol.is_some_and(managed);
         let due = |interval| version.is_some_and(|version| version > 0 && version % interval == 0);
+        let changes_files =
+            !self.adds.is_empty() || !self.removes.is_empty() || self.metadata.is_some();
+        let has_manifests = |metadata: &Metadata| metadata.is_on(MANIFESTS);
         Commit {
             version,
             attempts,
             checkpoint_due: interval.is_ok_and(due),
+            manifests_due: version.is_some()
+                && changes_files
+                && self.new_metadata().is_some_and(has_manifests),
             becomes_catalog_managed,
             adds: self.adds,
             id: self.id,
