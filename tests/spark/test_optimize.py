@@ -200,18 +200,31 @@ def test_clustering_as_delta_spark_does(spark: Any, tmp_path: Path) -> None:
 
 def test_full_clusters_files_of_other_columns_again(spark: Any, tmp_path: Path) -> None:
     theirs, ours = both(spark, tmp_path, "CLUSTER BY (x)", rows=500)
+    stats: dict[Path, list[tuple[int, ...]]] = {theirs: [], ours: []}
     for path, sql in (theirs, spark.sql), (ours, lambda text: dr_spark.sql(spark, text)):
-        sql(f"OPTIMIZE delta.`{path}`").collect()
+
+        def optimize(full: str = "", path: Path = path, sql: Any = sql) -> None:
+            [row] = sql(f"OPTIMIZE delta.`{path}` {full}").collect()
+            cubes = row.metrics.clusteringStats
+            files = cubes.inputZCubeFiles, cubes.inputOtherFiles, cubes.mergedFiles
+            numbers = cubes.inputNumZCubes, cubes.numOutputZCubes
+            stats[path].append((*(part.numFiles for part in files), *numbers))
+
+        optimize()
         spark.sql(f"ALTER TABLE delta.`{path}` CLUSTER BY (y)")
         version = dr.Table(path).snapshot().version
-        sql(f"OPTIMIZE delta.`{path}`").collect()
+        optimize()
         assert dr.Table(path).snapshot().version == version
-        sql(f"OPTIMIZE delta.`{path}` FULL").collect()
+        optimize("FULL")
         assert dr.Table(path).snapshot().version == version + 1
         [file] = dr.Table(path).snapshot().files().to_pylist()
         assert dict(file["tags"])["ZCUBE_ZORDER_BY"] == '["y"]'
-        sql(f"OPTIMIZE delta.`{path}` FULL").collect()
+        optimize("FULL")
         assert dr.Table(path).snapshot().version == version + 1
+        frame = spark.sql(ROWS.format(start=90_000, end=90_100)).coalesce(1)
+        frame.write.format("delta").mode("append").save(str(path))
+        optimize()
+    assert stats[ours] == stats[theirs]
     assert texts_by_delta_spark(spark, ours) == texts_by_delta_spark(spark, theirs)
     assert last(ours)["operationParameters"] == last(theirs)["operationParameters"]
 

@@ -8,9 +8,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from deltareplay._names import parts_of
 from deltareplay._protocol.properties import property_of
+from deltareplay._snapshot.clustering import clustering_columns
 from deltareplay.spark.maintenance.detail import location
 from deltareplay.spark.maintenance.optimize import optimize
 from deltareplay.spark.schema.frames import from_arrow
@@ -101,6 +103,9 @@ _METRICS = pa.struct(
 )
 _SCHEMA = pa.schema([("path", pa.string()), ("metrics", _METRICS)])
 
+#: Tags of a clustered file: its cube, and the clustering columns as JSON.
+_CUBE, _CUBE_COLUMNS = "ZCUBE_ID", "ZCUBE_ZORDER_BY"
+
 
 def run(
     spark: SparkSession,
@@ -129,7 +134,7 @@ def run(
     started = _now()
     before = table.snapshot()
     commit = optimize(spark, table, where=where, z_order_by=z_order_by, purge=purge, full=full)
-    metrics = _metrics(table, before, commit, where, z_order_by)
+    metrics = _metrics(table, before, commit, where, z_order_by, full=full)
     metrics["startTimeMs"], metrics["endTimeMs"] = started, _now()
     metrics["totalClusterParallelism"] = _parallelism(spark)
     row = {"path": location(table.uri), "metrics": metrics}
@@ -146,6 +151,8 @@ def _metrics(
     commit: Written,
     where: str | None,
     z_order_by: Sequence[str] | None,
+    *,
+    full: bool,
 ) -> dict[str, Any]:
     added, removed = _files(table, commit.version)
     considered = before.files(["path"], where).num_rows
@@ -194,15 +201,33 @@ def _metrics(
             "mergedNumCubes": None,
         }
     elif clusters:
-        merged = {"numFiles": len(removed), "size": size}
         metrics["clusteringStats"] = {
-            "inputZCubeFiles": {"numFiles": 0, "size": 0},
-            "inputOtherFiles": merged,
-            "inputNumZCubes": 0,
-            "mergedFiles": merged,
-            "numOutputZCubes": partitions,
+            **_input_cubes(before, full=full),
+            "mergedFiles": {"numFiles": len(removed), "size": size},
+            "numOutputZCubes": len({dict(file["tags"]).get(_CUBE) for file in added}),
         }
     return metrics
+
+
+def _input_cubes(before: Snapshot, *, full: bool) -> dict[str, Any]:
+    """Return the number and size of files in and outside of cubes of the clustering columns."""
+    files = before.files(["size", "tags"])
+    cubes, columns = (pc.map_lookup(files["tags"], tag, "first") for tag in (_CUBE, _CUBE_COLUMNS))
+    is_in_cube = cubes.is_valid()
+    if not full:
+        current = json.dumps(clustering_columns(before), separators=(",", ":"), ensure_ascii=False)
+        is_in_cube = pc.and_(is_in_cube, pc.fill_null(pc.equal(columns, current), False))
+    sizes = files["size"]
+
+    def totals(mask: Any) -> dict[str, int]:
+        chosen = sizes.filter(mask)
+        return {"numFiles": len(chosen), "size": pc.sum(chosen).as_py() or 0}
+
+    return {
+        "inputZCubeFiles": totals(is_in_cube),
+        "inputOtherFiles": totals(pc.invert(is_in_cube)),
+        "inputNumZCubes": len(cubes.filter(is_in_cube).unique()),
+    }
 
 
 def _indexed_columns(properties: Mapping[str, str]) -> int:
