@@ -348,6 +348,18 @@ def test_columns_that_change_stop_the_stream(log: logs.LogBuilder) -> None:
     ]
 
 
+def test_a_stream_may_start_at_the_time_of_a_commit_without_a_checkpoint(tmp_path: Path) -> None:
+    """As in delta-spark: the version before it need not exist."""
+    for number in range(3):
+        dr.write(tmp_path, pa.table({"id": [number]}), mode="append")
+    table = dr.Table(tmp_path)
+    table.checkpoint(cleanup=False)
+    (tmp_path / "_delta_log" / f"{0:020}.json").unlink()
+    stream = table.follow(starting_timestamp="2020-01-01T00:00:00Z", available_now=True)
+    assert rows_of(stream) == [(1,), (2,)]
+    assert table.changes("2020-01-01T00:00:00Z").versions == (2, 2)
+
+
 def test_a_stream_may_start_before_columns_are_mapped(tmp_path: Path) -> None:
     table = dr.create_table(tmp_path, pa.schema([("id", pa.int64())]))
     table.append(pa.table({"id": [1]}))

@@ -91,7 +91,8 @@ pub fn version_at(
     timestamp: i64,
     in_commit: Option<InCommitTimestampEnablement>,
 ) -> Result<u64> {
-    match find_timestamp(storage, listing, timestamp, in_commit)? {
+    let earliest = listing.earliest_recreatable().unwrap_or(0);
+    match find_timestamp(storage, listing, earliest, timestamp, in_commit)? {
         TimestampMatch::At(version, _) => Ok(version),
         outside => Err(outside.into_error(timestamp)),
     }
@@ -124,14 +125,14 @@ impl TimestampMatch {
     }
 }
 
-/// Returns the position of a timestamp (milliseconds).
+/// Returns the position of a timestamp (milliseconds) among the versions from `earliest` on.
 pub fn find_timestamp(
     storage: &dyn Storage,
     listing: &LogListing,
+    earliest: u64,
     timestamp: i64,
     in_commit: Option<InCommitTimestampEnablement>,
 ) -> Result<TimestampMatch> {
-    let earliest = listing.earliest_recreatable().unwrap_or(0);
     let has_own_time =
         |commit: &VersionedFile| in_commit.is_some_and(|enabled| commit.version >= enabled.version);
     let by_commit = in_commit.is_some_and(|enabled| timestamp >= enabled.timestamp);

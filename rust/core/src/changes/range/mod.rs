@@ -50,7 +50,7 @@ pub(super) fn resolve(
     let allow_out_of_range = options.allow_out_of_range;
     let newest = load(source, options.newest, strict)?;
     let latest = newest.version();
-    let finder = Finder::new(source, &newest, start, end)?;
+    let finder = Finder::new(source, &newest, start, end)?.among_readable();
     let first = finder.first(start, allow_out_of_range)?;
     let last = finder.last(end, allow_out_of_range)?;
     let by_time = matches!((start, end), (Edge::Timestamp(start), Some(Edge::Timestamp(end))) if start <= end);
@@ -102,7 +102,8 @@ pub(super) fn load_version(
     load(source, Some(version), strict)
 }
 
-/// Returns the first version of a range; it may be after the newest version.
+/// Returns the first version of a range; it may be after the newest version, or have only its commit in the
+/// log.
 pub(super) fn first_version(source: &Source, newest: &Snapshot, start: Edge) -> Result<u64> {
     Finder::new(source, newest, start, None)?.first(start, false)
 }
@@ -113,6 +114,8 @@ struct Finder<'a> {
     newest: &'a Snapshot,
     /// Loaded only for timestamps.
     listing: Option<LogListing>,
+    /// The oldest version to return.
+    earliest: u64,
 }
 
 impl<'a> Finder<'a> {
@@ -125,18 +128,37 @@ impl<'a> Finder<'a> {
         let has_timestamp =
             matches!(start, Edge::Timestamp(_)) || matches!(end, Some(Edge::Timestamp(_)));
         let listing = has_timestamp.then(|| LogListing::read(&*source.storage, 0));
+        let listing = listing.transpose()?;
+        let earliest = listing.as_ref().and_then(|listing| {
+            let first = listing.commits.first().map(|commit| commit.version);
+            first.or_else(|| listing.earliest_recreatable())
+        });
         Ok(Self {
             source,
             newest,
-            listing: listing.transpose()?,
+            listing,
+            earliest: earliest.unwrap_or(0),
         })
+    }
+
+    /// Returns only versions that can be reconstructed.
+    fn among_readable(self) -> Self {
+        let earliest = self
+            .listing
+            .as_ref()
+            .and_then(LogListing::earliest_recreatable);
+        Self {
+            earliest: earliest.unwrap_or(0),
+            ..self
+        }
     }
 
     fn find_timestamp(&self, timestamp: i64) -> Result<TimestampMatch> {
         let empty = LogListing::default();
         let listing = self.listing.as_ref().unwrap_or(&empty);
         let in_commit = self.newest.in_commit_timestamps();
-        find_timestamp(&*self.source.storage, listing, timestamp, in_commit)
+        let storage = &*self.source.storage;
+        find_timestamp(storage, listing, self.earliest, timestamp, in_commit)
     }
 
     fn first(&self, start: Edge, allow_out_of_range: bool) -> Result<u64> {
