@@ -157,6 +157,16 @@ def test_definitions_depend_on_whether_the_table_exists(
     assert moved.value.code == "definition.place"
 
 
+@pytest.mark.parametrize("replace", [DeltaTable.replace, DeltaTable.createOrReplace])
+def test_a_replaced_table_needs_columns(spark: Any, tmp_path: Path, replace: Any) -> None:
+    path = str(tmp_path / "t")
+    DeltaTable.create(spark).location(path).addColumn("id", "int").execute()
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        replace(spark).location(path).execute()
+    assert caught.value.code == "definition.columns"
+    assert dr.Table(path).snapshot().version == 0
+
+
 def test_a_table_needs_a_name_or_a_location(spark: Any, name: str) -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
         DeltaTable.create(spark).addColumn("id", "int").execute()

@@ -504,6 +504,11 @@ NAMED = [
     ("(ID INT, p STRING, j INT NOT NULL) USING delta PARTITIONED BY (p)", False),
     ("(id INT, p STRING, j INT NOT NULL COMMENT 'x') USING delta PARTITIONED BY (p)", False),
     ("(id INT, p STRING, j INT NOT NULL) USING delta CLUSTER BY (p)", False),
+    (
+        "USING delta TBLPROPERTIES ('a' = 'b', 'delta.minReaderVersion' = '1', "
+        "'delta.minWriterVersion' = '2')",
+        True,
+    ),
     ("USING delta TBLPROPERTIES ('a' = 'c')", False),
     ("USING delta TBLPROPERTIES ('a' = 'b', 'c' = 'd')", False),
 ]
@@ -534,6 +539,36 @@ def test_a_new_name_for_an_existing_table(
         assert caught.value.code == "definition.differs"
         assert not spark.catalog.tableExists(name)
     assert history(path) == ["CREATE TABLE"]
+
+
+def test_names_of_properties_ignore_case(spark: Any, tmp_path: Path, name: str) -> None:
+    path, text = tmp_path / "t", "USING delta TBLPROPERTIES ('DELTA.appendonly' = 'true')"
+    dr_spark.sql(spark, f"CREATE TABLE delta.`{path}` (id INT) {text}")
+    dr_spark.sql(spark, f"CREATE TABLE {name} {text} LOCATION '{path}'")
+    assert DeltaTable.forName(spark, name).toDF().columns == ["id"]
+
+
+@pytest.mark.parametrize("text", ["(id INT) USING delta", "USING delta", "AS SELECT 1 AS id"])
+def test_a_new_table_hides_no_files(spark: Any, tmp_path: Path, name: str, text: str) -> None:
+    path = tmp_path / "p"
+    spark.range(3).selectExpr("id", "id AS p").write.partitionBy("p").parquet(str(path))
+    statement = f"{text} LOCATION '{path}'"
+    if "AS" in text:
+        statement = f"USING delta LOCATION '{path}' {text}"
+    if SESSION == "delta-spark":
+        with pytest.raises(Exception, match="DELTA_CREATE_"):
+            spark.sql(f"CREATE TABLE {name} {statement}")
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        dr_spark.sql(spark, f"CREATE TABLE {name} {statement}")
+    assert caught.value.code == "definition.files"
+    assert not (path / "_delta_log").exists()
+    assert not spark.catalog.tableExists(name)
+    dr_spark.sql(spark, f"CREATE TABLE delta.`{tmp_path / 't'}` (id INT) USING delta")
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        DeltaTable.forPath(spark, str(tmp_path / "t")).clone(str(path), isShallow=True)
+    assert caught.value.code == "definition.files"
+    dr_spark.sql(spark, f"CREATE OR REPLACE TABLE delta.`{path}` USING delta AS SELECT 1 AS id")
+    assert history(path) == ["CREATE OR REPLACE TABLE AS SELECT"]
 
 
 @pytest.mark.parametrize("how", ["CREATE TABLE", "CREATE TABLE IF NOT EXISTS"])

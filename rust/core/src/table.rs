@@ -116,6 +116,17 @@ impl Table {
         Ok(has_versions(begin)? || (begin > 0 && has_versions(0)?))
     }
 
+    /// Returns `true` if there are files below the root, besides those whose names, or the names of whose
+    /// directories, begin with `_` or `.`.
+    pub fn has_visible_files(&self) -> Result<bool> {
+        let is_visible = |path: &str| {
+            let name = path.rsplit('/').next().unwrap_or_default();
+            !name.starts_with(['_', '.'])
+        };
+        let files = self.source.storage.list_below("", &is_visible)?;
+        Ok(files.iter().any(|file| is_visible(&file.path)))
+    }
+
     /// Returns a version of the table; `strict` overrides the table's own setting.
     ///
     /// # Errors

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from deltareplay._support.uris import without_secrets
 from deltareplay.exceptions import InvalidArgumentError, TableNotFoundError
 from deltareplay.spark.catalog import lookup, registration
+from deltareplay.spark.definition.definition import check_hides_no_files
 from deltareplay.spark.maintenance.clone import commit_clone
 
 if TYPE_CHECKING:
@@ -45,8 +46,8 @@ def run(
 
     Raises:
         InvalidArgumentError: ``table.exists``: the target exists, and the mode is ``create``; or
-            there is a table at the path of a new name, and the mode does not replace it; or as by
-            ``clone``.
+            there is a table at the path of a new name, and the mode does not replace it;
+            ``definition.files``, as by ``check_hides_no_files``; or as by ``clone``.
         TableNotFoundError: ``table.not_found``: there is no table to replace; ``name.not_delta``:
             the name is that of a view or of another format; ``name.schema``, as by
             ``registration.new_location``.
@@ -70,6 +71,8 @@ def run(
         )
     if not exists and mode == "replace":
         raise TableNotFoundError(f"there is no table at {uri}", code="table.not_found")
+    if shallow:  # a deep clone that was interrupted continues
+        check_hides_no_files(table)
     cloned, version = commit_clone(
         spark,
         source,

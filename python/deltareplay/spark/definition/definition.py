@@ -125,8 +125,9 @@ def execute(spark: SparkSession, definition: Definition) -> tuple[Table, str | N
     Raises:
         InvalidArgumentError: There is neither a name nor a path, or the name has another path
             (``definition.place``); the text is not a name (``name.syntax``); there is a table
-            already, by this name or at the catalog's path for it (``table.exists``); or as by
-            ``column_expressions.check``.
+            already, by this name or at the catalog's path for it (``table.exists``), or files
+            without a table (``definition.files``); the new definition of an existing table has no
+            columns (``definition.columns``); or as by ``column_expressions.check``.
         TableNotFoundError: There is no table to replace (``name.not_delta``, or
             ``table.not_found`` at a path); the name is that of a view or of another format
             (``name.not_delta``); or, for a new name, there is no such schema, or it has no location
@@ -188,6 +189,14 @@ def _at_location(spark: SparkSession, definition: Definition, location: str | No
 
 
 def _create(spark: SparkSession, location: WriteLocation, definition: Definition) -> Table:
+    is_replacing = definition.mode in ("replace", "create_or_replace")
+    if is_replacing and not definition.columns and definition.query is None:
+        raise InvalidArgumentError(
+            "REPLACE TABLE needs columns: list them, or use AS with a query",
+            code="definition.columns",
+        )
+    if location.staging is None and not (is_replacing and definition.query is not None):
+        check_hides_no_files(location.table)
     properties = default_properties.with_defaults(
         settings.default_properties(spark), definition.properties
     )
@@ -216,6 +225,20 @@ def _create(spark: SparkSession, location: WriteLocation, definition: Definition
         definition.cluster_by,
     )
     return location.registered()
+
+
+def check_hides_no_files(table: Table) -> None:
+    """Check that a directory without a table has no files, which VACUUM would delete.
+
+    Raises:
+        InvalidArgumentError: ``definition.files``.
+    """
+    if not table.native.exists() and table.native.has_visible_files():
+        raise InvalidArgumentError(
+            f"{without_secrets(table.uri)} has files, but no Delta table: convert Parquet files by "
+            "CONVERT TO DELTA, or choose another location",
+            code="definition.files",
+        )
 
 
 def _checked_location(location: str | None, other: str) -> str:

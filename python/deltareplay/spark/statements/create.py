@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from deltareplay import _native
 from deltareplay._protocol.schema import Field, Struct, converted
 from deltareplay._snapshot.clustering import clustering_columns
 from deltareplay._support.uris import without_secrets
@@ -28,6 +29,12 @@ if TYPE_CHECKING:
     from deltareplay.spark.catalog.lookup import CatalogEntry
 
 _DEFAULTS = "delta.feature.allowColumnDefaults"
+
+#: The first letters of properties that select the protocol, or that writers derive.
+_DERIVED = (
+    *("delta.feature.", "delta.minReaderVersion", "delta.minWriterVersion"),
+    *("delta.rowTracking.materialized", "delta.columnMapping.maxColumnId"),
+)
 
 #: The first words of clauses; the last three are not supported for Delta tables.
 _CLAUSES = (
@@ -155,10 +162,9 @@ class CreateTable(Statement):
         A table that exists at the location, with this definition, is only registered.
 
         Raises:
-            InvalidArgumentError: ``definition.columns``: a replacing statement has neither columns
-                nor a query; ``definition.default``: a column has a default, and the statement does
-                not enable the feature for defaults; ``definition.differs``: the existing table at
-                the location has another definition; ``table.exists``: there is a table at the
+            InvalidArgumentError: ``definition.default``: a column has a default, and the statement
+                does not enable the feature for defaults; ``definition.differs``: the existing table
+                at the location has another definition; ``table.exists``: there is a table at the
                 location, and the statement has a query; or as by ``definition.column`` and
                 ``definition.create``.
             TableNotFoundError: As by ``definition.create``.
@@ -171,11 +177,6 @@ class CreateTable(Statement):
         capabilities.require_spark_4(spark, "CREATE TABLE")
         if self.mode == "create_if_not_exists" and entry.exists and not entry.is_view:
             return empty_frame(spark)
-        if self.mode in ("replace", "create_or_replace") and not (self.columns or self.query):
-            raise InvalidArgumentError(
-                "REPLACE TABLE needs columns: list them, or use AS with a query",
-                code="definition.columns",
-            )
         defaults = [column.name for column in self.columns if column.default is not None]
         if defaults and self.properties.get(_DEFAULTS) not in ("supported", "enabled"):
             raise InvalidArgumentError(
@@ -380,7 +381,9 @@ def _check_matches(table: Table, statement: CreateTable, columns: list[Field]) -
             code="table.exists",
         )
     snapshot = table.snapshot()
-    properties = _properties(statement)
+    properties = {
+        _native.checked_property(key, value): value for key, value in _properties(statement).items()
+    }
     fields = [declared(field) for field in Struct.parse(snapshot.schema_json).fields]
     differences = {
         "columns": columns and columns != fields,
@@ -406,13 +409,8 @@ def declared(field: Field) -> Field:
 
 
 def defining_properties(properties: Mapping[str, str]) -> dict[str, str]:
-    """Return the properties of a definition, without those that writers derive from it."""
-    return {
-        key: value
-        for key, value in properties.items()
-        if not key.startswith(("delta.feature.", "delta.rowTracking.materialized"))
-        and key != "delta.columnMapping.maxColumnId"
-    }
+    """Return the properties of a definition, without those of the protocol and of writers."""
+    return {key: value for key, value in properties.items() if not key.startswith(_DERIVED)}
 
 
 def _properties(statement: CreateTable) -> dict[str, str]:

@@ -66,6 +66,11 @@ impl Table {
         detached(py, || self.0.exists())
     }
 
+    /// Returns `true` if there are files below the root, besides hidden ones.
+    fn has_visible_files(&self, py: Python<'_>) -> PyResult<bool> {
+        detached(py, || self.0.has_visible_files())
+    }
+
     /// Returns the snapshot of a version, of a time, or the latest.
     #[pyo3(signature = (version=None, timestamp=None, strict=None, verify=false))]
     fn snapshot(
