@@ -313,7 +313,7 @@ def test_properties_are_set_and_unset(tmp_path: Path) -> None:
     table = unpartitioned(tmp_path / "t")
     table.set_properties({"DELTA.checkpointinterval": "20", "owner": "me"})
     assert table.snapshot().properties == {"delta.checkpointInterval": "20", "owner": "me"}
-    table.unset_properties(["OWNER"])
+    table.unset_properties(["owner"])
     assert table.snapshot().properties == {"delta.checkpointInterval": "20"}
     table.set_comment("text")
     assert table.snapshot().metadata.description == "text"
