@@ -157,7 +157,10 @@ def test_columns_of_the_same_type_keep_their_ids(tmp_path: Path) -> None:
 def test_replacing_a_table_ends_its_clustering(tmp_path: Path) -> None:
     table = dr.create_table(tmp_path / "t", OTHER)
     table.cluster_by(["id"])
-    dr.create_table(tmp_path / "t", SCHEMA, ["day"], or_replace=True)
+    with pytest.raises(dr.InvalidArgumentError) as caught:  # as in delta-spark
+        dr.create_table(tmp_path / "t", SCHEMA, ["day"], or_replace=True)
+    assert caught.value.code == "transaction.partition_columns"
+    dr.create_table(tmp_path / "t", SCHEMA, or_replace=True)
     domains = table.snapshot().domain_metadata
     assert json.loads(domains["delta.clustering"]) == {"clusteringColumns": []}
 

@@ -6,7 +6,7 @@ use super::Transaction;
 use crate::codec::file_columns::FileColumns;
 use crate::definition::clustering::{CLUSTERING, NOT_CLUSTERED, clustering};
 use crate::definition::{with_required_properties, without_consumed};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::spec::{Metadata, Protocol};
 use crate::write::AddFile;
 
@@ -15,15 +15,22 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// As [`Transaction::set_metadata`].
+    /// Invalid argument: `transaction.partition_columns` for a clustered table; as
+    /// [`Transaction::set_metadata`].
     pub fn replace_table(&mut self, metadata: Metadata) -> Result<()> {
         self.replaces_table = true;
         self.read(None)?;
+        let is_partitioned = !metadata.partition_columns.is_empty();
         self.set_metadata(metadata)?;
         self.remove_all()?;
         if let Some(protocol) = self.new_protocol()
             && protocol.is_supported("clustering")
         {
+            if is_partitioned {
+                let message = "a clustered table cannot be partitioned: leave out the partition columns, or create \
+                     another table";
+                return Err(Error::invalid("transaction.partition_columns", message));
+            }
             self.set_system_domain(CLUSTERING, Some(NOT_CLUSTERED.to_owned()));
         }
         Ok(())
