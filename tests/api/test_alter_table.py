@@ -304,6 +304,7 @@ def test_cluster_by_without_columns_adds_no_feature(tmp_path: Path) -> None:
     before = table.snapshot()
     table.cluster_by([])
     after = table.snapshot()
+    assert after.version == before.version
     assert after.protocol == before.protocol
     assert after.domain_metadata == {}
 

@@ -115,6 +115,11 @@ impl Table {
                 };
                 Altered::new("SET TABLE COMMENT", Vec::new(), new)
             }
+            Alteration::ClusterBy(columns)
+                if columns.is_empty() && !snapshot.protocol().is_supported("clustering") =>
+            {
+                return Ok(unchanged(&snapshot));
+            }
             Alteration::ClusterBy(columns) => {
                 let previous = old_clustering()?.and_then(|configuration| {
                     // a malformed configuration is replaced
@@ -126,15 +131,10 @@ impl Table {
                     ("oldClusteringColumns", json!(previous.join(","))),
                     ("newClusteringColumns", json!(columns.join(","))),
                 ];
-                let unchanged = Altered::new("CLUSTER BY", parameters, old.clone());
-                if columns.is_empty() && !snapshot.protocol().is_supported("clustering") {
-                    unchanged
-                } else {
-                    Altered {
-                        protocol: Some(snapshot.protocol().with_feature("clustering")?),
-                        clustering: Some(clustering(old, &columns)?),
-                        ..unchanged
-                    }
+                Altered {
+                    protocol: Some(snapshot.protocol().with_feature("clustering")?),
+                    clustering: Some(clustering(old, &columns)?),
+                    ..Altered::new("CLUSTER BY", parameters, old.clone())
                 }
             }
             Alteration::AddFeature(name) => {
@@ -248,13 +248,18 @@ fn enables_row_tracking(properties: &BTreeMap<String, String>) -> bool {
     })
 }
 
+/// Returns the result of a statement without effect.
+fn unchanged(snapshot: &Snapshot) -> Commit {
+    Commit {
+        version: Some(snapshot.version()),
+        ..Commit::default()
+    }
+}
+
 /// Returns the result of dropping a constraint that does not exist: an error unless `if_exists`.
 fn missing_constraint(snapshot: &Snapshot, name: &str, if_exists: bool) -> Result<Commit> {
     if if_exists {
-        return Ok(Commit {
-            version: Some(snapshot.version()),
-            ..Commit::default()
-        });
+        return Ok(unchanged(snapshot));
     }
     let names = constraint_names(snapshot.metadata());
     let existing = match names.as_slice() {
