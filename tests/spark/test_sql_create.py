@@ -120,6 +120,10 @@ REFUSED = [
         "USING delta",
         "definition.generated",
     ),
+    (
+        "CREATE TABLE {t} (s STRING, v VARIANT GENERATED ALWAYS AS (parse_json(s))) USING delta",
+        "definition.generated",
+    ),
     ("CREATE TABLE {t} (id INT GENERATED ALWAYS AS (nope)) USING delta", "definition.generated"),
     (
         "CREATE TABLE {t} (id INT GENERATED ALWAYS AS (j + 1L), j INT) USING delta",

@@ -41,6 +41,8 @@ def _check(rows: DataFrame, column: Field, key: str) -> None:
     text, spark = column.metadata[key], rows.sparkSession
     if any(token.is_word("SELECT") for token in tokens(text)):
         raise _invalid(column, key, "contains a subquery")
+    if key == _GENERATED and column.type == "variant":
+        raise _invalid(column, key, "is a variant")
     other = spark.range(1).select(sf.lit(1).alias(f"{hidden_columns.PREFIX}other"))
     try:
         [computed] = fields_of(rows.select(sf.expr(text).alias("value")).schema)
