@@ -167,6 +167,23 @@ def test_a_replaced_table_needs_columns(spark: Any, tmp_path: Path, replace: Any
     assert dr.Table(path).snapshot().version == 0
 
 
+@pytest.mark.parametrize("mode", ["none", "name"])
+def test_columns_of_a_schema_are_mapped_anew(spark: Any, tmp_path: Path, mode: str) -> None:
+    """Both columns have the id and the name in files that columns of other tables have."""
+    from pyspark.sql import types
+
+    key = "delta.columnMapping."
+    theirs = {f"{key}id": 2, f"{key}physicalName": "z"}
+    schema = types.StructType(
+        [types.StructField(name, types.LongType(), metadata=theirs) for name in ("a", "b")]
+    )
+    builder = DeltaTable.create(spark).location(str(tmp_path / "t")).addColumns(schema)
+    fields = fields_of(builder.property("delta.columnMapping.mode", mode).execute())
+    names = {field["metadata"].get(f"{key}physicalName") for field in fields}
+    assert len(names) == (2 if mode == "name" else 1)
+    assert "z" not in names
+
+
 def test_a_table_needs_a_name_or_a_location(spark: Any, name: str) -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
         DeltaTable.create(spark).addColumn("id", "int").execute()

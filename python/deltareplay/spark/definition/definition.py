@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
-from deltareplay._protocol.schema import Field, schema_json
+from deltareplay._protocol.schema import Field, converted, schema_json
 from deltareplay._support.uris import is_name, without_secrets
 from deltareplay._table.create import WriteLocation
 from deltareplay.exceptions import InvalidArgumentError, TableNotFoundError
@@ -116,6 +116,13 @@ def column(
     return replace(defined, metadata=metadata)
 
 
+def declared(field: Field) -> Field:
+    """Return a field as it was declared, without the metadata that writers have added."""
+    added = ("delta.columnMapping.", "delta.identity.highWaterMark")
+    metadata = {key: value for key, value in field.metadata.items() if not key.startswith(added)}
+    return replace(field, type=converted(field.type, declared), metadata=metadata)
+
+
 def execute(spark: SparkSession, definition: Definition) -> tuple[Table, str | None]:
     """Create or replace the table, and register its name in the catalog.
 
@@ -212,8 +219,9 @@ def _create(spark: SparkSession, location: WriteLocation, definition: Definition
             mode=_MODES[definition.mode],
         )
         return location.table
-    column_expressions.check(spark, definition.columns)
-    columns = schema_json(definition.columns)
+    fields = [declared(field) for field in definition.columns]
+    column_expressions.check(spark, fields)
+    columns = schema_json(fields)
     location.table.native.create(
         columns,
         definition.partition_by,

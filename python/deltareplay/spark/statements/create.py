@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from deltareplay import _native
-from deltareplay._protocol.schema import Field, Struct, converted
+from deltareplay._protocol.schema import Field, Struct
 from deltareplay._snapshot.clustering import clustering_columns
 from deltareplay._support.uris import without_secrets
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
@@ -384,7 +384,7 @@ def _check_matches(table: Table, statement: CreateTable, columns: list[Field]) -
     properties = {
         _native.checked_property(key, value): value for key, value in _properties(statement).items()
     }
-    fields = [declared(field) for field in Struct.parse(snapshot.schema_json).fields]
+    fields = [definitions.declared(field) for field in Struct.parse(snapshot.schema_json).fields]
     differences = {
         "columns": columns and columns != fields,
         "partition columns": columns and _partitioned_by(statement) != snapshot.partition_columns,
@@ -399,13 +399,6 @@ def _check_matches(table: Table, statement: CreateTable, columns: list[Field]) -
             "them out to register the table, or use CREATE OR REPLACE TABLE",
             code="definition.differs",
         )
-
-
-def declared(field: Field) -> Field:
-    """Return a field as it was declared, without the metadata that writers have added."""
-    added = ("delta.columnMapping.", "delta.identity.highWaterMark")
-    metadata = {key: value for key, value in field.metadata.items() if not key.startswith(added)}
-    return replace(field, type=converted(field.type, declared), metadata=metadata)
 
 
 def defining_properties(properties: Mapping[str, str]) -> dict[str, str]:

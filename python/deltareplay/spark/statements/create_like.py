@@ -92,11 +92,10 @@ class CreateTableLike(create.CreateTable):
 def _of_delta_table(snapshot: Snapshot) -> Definition:
     """Return the definition of a Delta table, with the features of its protocol."""
     properties = create.defining_properties(snapshot.metadata.configuration)
-    fields = Struct.parse(snapshot.schema_json).fields
     return Definition(
         "create",
         comment=snapshot.metadata.description,
-        columns=[create.declared(field) for field in fields],
+        columns=list(Struct.parse(snapshot.schema_json).fields),
         partition_by=snapshot.partition_columns,
         cluster_by=clustering_columns(snapshot),
         properties=properties | protocol_properties(snapshot.protocol),
