@@ -83,6 +83,7 @@ fn evaluates_formulas_as_spark() {
         ("if(i IS NULL, -1, i)", "7", "-1"),
         ("CAST(ts AS DATE)", "2026-01-02", ""),
         ("CAST(ts AS STRING)", "2026-01-02 00:04:05.678901", ""),
+        ("CAST('abc' AS VARCHAR(1))", "abc", "abc"),
         ("CAST(ts AS BIGINT)", "1767312245", ""),
         ("CAST(ts AS DECIMAL(20, 6))", "1767312245.678901", ""),
         ("CAST(ts AS DECIMAL(12, 2))", "1767312245.68", ""),

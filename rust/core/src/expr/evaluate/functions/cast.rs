@@ -306,6 +306,9 @@ pub(in crate::expr) fn sql_name(data_type: &DataType) -> String {
     name.to_owned()
 }
 
+/// The first letters of the types of strings with a length.
+const CHARACTERS: [&str; 3] = ["CHAR(", "CHARACTER(", "VARCHAR("];
+
 /// Returns the Arrow type of an SQL type name; `None` for types that formulas do not support.
 pub(in crate::expr) fn named_type(name: &str) -> Option<DataType> {
     let name: String = name.to_ascii_uppercase().split_whitespace().collect();
@@ -323,6 +326,8 @@ pub(in crate::expr) fn named_type(name: &str) -> Option<DataType> {
         "TIMESTAMP" | "TIMESTAMP_LTZ" => DataType::Timestamp(MICROS, Some("UTC".into())),
         "TIMESTAMP_NTZ" => DataType::Timestamp(MICROS, None),
         "DECIMAL" | "NUMERIC" | "DEC" => DataType::Decimal128(10, 0),
+        // Spark ignores the length in casts
+        other if CHARACTERS.iter().any(|name| other.starts_with(name)) => DataType::Utf8,
         other => {
             let (name, parameters) = other.strip_suffix(')')?.split_once('(')?;
             let (precision, scale) = parameters.split_once(',').unwrap_or((parameters, "0"));
