@@ -287,6 +287,8 @@ def test_leaves_the_rest_to_spark(spark: Any, name: str) -> None:
     spark.range(3).createOrReplaceTempView("numbers")
     assert rows_of(dr_spark.sql(spark, "SELECT max(id) FROM numbers")) == [(2,)]
     spark.sql(f"CREATE TABLE {name} (id INT) USING parquet")
+    kept = "CREATE TABLE IF NOT EXISTS {} SHALLOW CLONE delta.`/not/there`"
+    assert dr_spark.sql(spark, kept.format(name)).count() == 1
     # Parquet has no such statements, and the error is Spark's
     for text in (f"DELETE FROM {name}", f"UPDATE {name} SET id = 1", "DELETE FROM no_such_table"):
         with pytest.raises(Exception, match=r"\S") as caught:

@@ -48,6 +48,8 @@ class Clone(Statement):
         self.location = parser.string() if parser.takes("LOCATION") else None
 
     def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:
+        if self.mode == "create_if_not_exists" and entry.exists and not entry.is_view:
+            return results.cloned(spark, {})
         source = lookup.find(spark, self.source)
         _, metrics = clones.run(
             spark,
