@@ -59,6 +59,7 @@ CASES: dict[str, Any] = {
         ("t",), None, {"a": "CASE WHEN where THEN 1 ELSE 2 END"}, "b"
     ),
     "OPTIMIZE '/tmp/a b'": Optimize(DELTA, None),
+    "OPTIMIZE '/tmp' '/a' \" b\"": Optimize(DELTA, None),
     "OPTIMIZE t FULL": Optimize(("t",), None, full=True),
     "OPTIMIZE t WHERE p = 'ZORDER BY' ZORDER BY (a, s.b)": Optimize(
         ("t",), "p = 'ZORDER BY'", ("a", "s.b")

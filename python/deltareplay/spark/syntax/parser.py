@@ -176,11 +176,14 @@ class Parser:
         return self.tokens[self.index - 1].name
 
     def string(self) -> str:
-        """Parse a string."""
+        """Parse a string, or several in a row, which are one."""
         if self.token.kind != "string":
             raise self.expected("a string")
-        self.index += 1
-        return self.tokens[self.index - 1].value
+        value = ""
+        while self.token.kind == "string":
+            value += self.token.value
+            self.index += 1
+        return value
 
     def number(self) -> float:
         """Parse a number."""
@@ -342,7 +345,10 @@ class Parser:
 
     def key(self) -> str:
         """Parse the name of a property: a string, or words separated by dots."""
-        return self.string() if self.token.kind == "string" else ".".join(self.name())
+        if self.token.kind != "string":
+            return ".".join(self.name())
+        self.index += 1
+        return self.tokens[self.index - 1].value
 
     def _value(self) -> str:
         if self.token.kind != "string":
@@ -352,10 +358,7 @@ class Parser:
                 self.index = start
                 raise self.expected("a string, a number, true or false")
             return text
-        value = self.string()
-        while self.token.kind == "string":
-            value += self.string()
-        return value
+        return self.string()
 
     def column_list(self, *, optional: bool = False) -> tuple[str, ...]:
         """Return the column names in parentheses, with dots between their parts."""
