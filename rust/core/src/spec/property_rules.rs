@@ -264,8 +264,8 @@ pub fn checked_property(key: &str, value: &str) -> Result<String> {
 
 /// Returns `true` if both keys name the same property. Only the properties of Delta Lake ignore case.
 pub fn is_same_property(left: &str, right: &str) -> bool {
-    left == right
-        || (left.eq_ignore_ascii_case(right) && left.to_ascii_lowercase().starts_with("delta."))
+    let ignores_case = left.to_ascii_lowercase().starts_with("delta.");
+    left == right || (ignores_case && left.eq_ignore_ascii_case(right))
 }
 
 /// Checks that a user may remove a property.

@@ -85,7 +85,7 @@ impl Footer<'_> {
     fn may_hide_nan(&self, physical_type: Type) -> bool {
         let writer = self.metadata.file_metadata().created_by();
         matches!(physical_type, Type::FLOAT | Type::DOUBLE)
-            && !writer.is_some_and(|writer| writer.starts_with("parquet-mr"))
+            && writer.is_none_or(|writer| !writer.starts_with("parquet-mr"))
     }
 }
 
