@@ -159,6 +159,7 @@ def test_cluster_by_of_writers_is_refused(spark: Any, tmp_path: Path) -> None:
         "ALTER TABLE {t} RENAME COLUMN DAY TO weekday",
         "ALTER TABLE {t} DROP COLUMN DAY",
         "ALTER TABLE {t} CLUSTER BY (ID)",
+        "ALTER TABLE {t} REPLACE COLUMNS (ID BIGINT, day STRING)",
     ],
 )
 def test_statements_in_a_session_that_tells_cases_apart(

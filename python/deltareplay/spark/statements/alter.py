@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from deltareplay._names import column_path
 from deltareplay._protocol.schema import Field, Struct, Type, nested, parts, schema_json
@@ -262,8 +262,6 @@ class ReplaceColumns:
     """The clause ``REPLACE COLUMNS``: the new columns, without positions."""
 
     replacement: tuple[AddedColumn, ...]
-    #: The clause may name columns that do not exist.
-    columns: ClassVar[tuple[Name, ...]] = ()
 
     @classmethod
     def read(cls, parser: Parser) -> ReplaceColumns:
@@ -277,6 +275,11 @@ class ReplaceColumns:
                     "NOT NULL"
                 )
         return cls(tuple(columns))
+
+    @property
+    def columns(self) -> list[Name]:
+        """The columns of the table after the clause, which may exist."""
+        return [column.path for column in self.replacement]
 
     def run(self, table: Table) -> None:
         columns = [
