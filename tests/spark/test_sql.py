@@ -236,6 +236,7 @@ def test_converts(spark: Any, tmp_path: Path) -> None:
     frame = spark.createDataFrame(ROWS, ["key", "value"])
     frame.write.parquet(str(tmp_path / "t"))
     dr_spark.sql(spark, f"CONVERT TO DELTA parquet.`{tmp_path / 't'}`")
+    dr_spark.sql(spark, f"CONVERT TO DELTA delta.`{tmp_path / 't'}`")  # it is one already
     assert left(spark, tmp_path) == ROWS
     assert None not in dr.Table(tmp_path / "t").snapshot().files()["stats"].to_pylist()
     frame.write.partitionBy("value").parquet(str(tmp_path / "u"))

@@ -559,10 +559,15 @@ class DeltaTable:
 def parquet_directory(identifier: str) -> Table:
     """Return the table to make of a directory of Parquet files, ``parquet.`/path```.
 
+    As in delta-spark, it may also be a table already, ``delta.`/path```.
+
     Raises:
         InvalidArgumentError: As by ``DeltaTable.convertToDelta``.
     """
-    path = names.path_of(names.table_parts(identifier), "parquet")
+    parts = names.table_parts(identifier)
+    path, delta_path = names.path_of(parts, "parquet"), names.path_of(parts)
+    if delta_path is not None and lookup.at_path(delta_path).native.exists():
+        return lookup.at_path(delta_path)
     if path is None:
         raise InvalidArgumentError(
             f"{identifier!r} is not a directory of Parquet files: write parquet.`/path`",
