@@ -116,16 +116,13 @@ impl Transaction {
             && self.new_protocol().is_some_and(managed)
             && !old_protocol.is_some_and(managed);
         let due = |interval| version.is_some_and(|version| version > 0 && version % interval == 0);
-        let changes_files =
-            !self.adds.is_empty() || !self.removes.is_empty() || self.metadata.is_some();
-        let has_manifests = |metadata: &Metadata| metadata.is_on(MANIFESTS);
+        let mut metadata = self.new_metadata().into_iter();
+        let manifests_due = metadata.any(|metadata| metadata.is_on(MANIFESTS));
         Commit {
             version,
             attempts,
             checkpoint_due: interval.is_ok_and(due),
-            manifests_due: version.is_some()
-                && changes_files
-                && self.new_metadata().is_some_and(has_manifests),
+            manifests_due,
             becomes_catalog_managed,
             adds: self.adds,
             id: self.id,
