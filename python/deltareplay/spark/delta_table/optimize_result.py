@@ -216,7 +216,7 @@ def _input_cubes(before: Snapshot, *, full: bool) -> dict[str, Any]:
     is_in_cube = cubes.is_valid()
     if not full:
         current = json.dumps(clustering_columns(before), separators=(",", ":"), ensure_ascii=False)
-        is_in_cube = pc.and_(is_in_cube, pc.fill_null(pc.equal(columns, current), False))
+        is_in_cube = pc.and_(is_in_cube, pc.fill_null(pc.equal(columns, pa.scalar(current)), False))
     sizes = files["size"]
 
     def totals(mask: Any) -> dict[str, int]:
