@@ -363,6 +363,9 @@ fn parse_bool(value: &str) -> Result<bool, BoxError> {
     }
 }
 
+type Switch = fn(ClientBuilder) -> ClientBuilder;
+type SetTime = fn(ClientBuilder, Duration) -> ClientBuilder;
+
 /// Builds a client from the options that a store's keys or the environment can set.
 fn builder(options: &ClientOptions) -> Result<ClientBuilder, BoxError> {
     let text = |key: Key| options.get_config_value(&key);
@@ -397,7 +400,7 @@ fn builder(options: &ClientOptions) -> Result<ClientBuilder, BoxError> {
         }
         builder = builder.proxy(proxy);
     }
-    let switches: [(Key, fn(ClientBuilder) -> ClientBuilder); 5] = [
+    let switches: [(Key, Switch); 5] = [
         (Key::NoSystemCertificates, |builder| {
             builder.tls_certs_only([])
         }),
@@ -415,7 +418,7 @@ fn builder(options: &ClientOptions) -> Result<ClientBuilder, BoxError> {
             builder = switch_on(builder);
         }
     }
-    let times: [(Key, fn(ClientBuilder, Duration) -> ClientBuilder); 6] = [
+    let times: [(Key, SetTime); 6] = [
         (Key::Timeout, ClientBuilder::timeout),
         (Key::ConnectTimeout, ClientBuilder::connect_timeout),
         (Key::ReadTimeout, ClientBuilder::read_timeout),
