@@ -111,10 +111,7 @@ class GlueCatalog:
         try:
             target = field_of(entry, "TargetTable", dict)
             if target:
-                region, account = (
-                    field_of(target, "Region", str),
-                    field_of(target, "CatalogId", str),
-                )
+                region, account = (field_of(target, key, str) for key in ("Region", "CatalogId"))
                 parts = field_of(target, "DatabaseName", str), field_of(target, "Name", str)
                 client = self._client_in(region or None)
                 entry = self._table(client, name, account, *parts)

@@ -44,9 +44,7 @@ class HiveMetastore:
     """
 
     def __init__(self, uri: str | None = None, *, timeout: float = 60.0) -> None:
-        address = uri or next(
-            (os.environ[variable] for variable in _ADDRESSES if os.environ.get(variable)), ""
-        )
+        address = uri or next(filter(None, map(os.environ.get, _ADDRESSES)), "")
         self._servers = [_server(part.strip()) for part in address.split(",") if part.strip()]
         if not self._servers:
             raise InvalidArgumentError(
@@ -73,29 +71,23 @@ class HiveMetastore:
         parts = table_parts(name, ("hive",), "[catalog.]schema.table")
         failures: list[str] = []
         for server in self._servers:
-            entry = self._request(server, parts, failures)
-            if entry is not None:
-                return Located(entry.root())
+            authority = _authority(*server)
+            try:
+                with ThriftClient(*server, self._timeout) as client:
+                    entry = _entry(_table(client, parts), ".".join(parts))
+            except OSError as error:
+                failures.append(f"{authority}: {error}")
+                continue
+            except (ThriftError, ThriftRefusal, TypeError) as error:
+                raise StorageError(
+                    f"the Hive Metastore at {authority} sent an invalid response: "
+                    f"{str(error)[:_MAX_MESSAGE]}",
+                    code="catalog.response",
+                ) from error
+            return Located(entry.root())
         raise StorageError(
             f"no Hive Metastore responds: {'; '.join(failures)}", code="catalog.unreachable"
         )
-
-    def _request(
-        self, server: tuple[str, int], parts: list[str], failures: list[str]
-    ) -> HiveEntry | None:
-        """Request a table from a server; if it does not respond, record that and return None."""
-        try:
-            with ThriftClient(*server, self._timeout) as client:
-                return _entry(_table(client, parts), ".".join(parts))
-        except OSError as error:
-            failures.append(f"{_authority(*server)}: {error}")
-            return None
-        except (ThriftError, ThriftRefusal, TypeError) as error:
-            raise StorageError(
-                f"the Hive Metastore at {_authority(*server)} sent an invalid response: "
-                f"{str(error)[:_MAX_MESSAGE]}",
-                code="catalog.response",
-            ) from error
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, HiveMetastore) and self._identity() == other._identity()
@@ -116,22 +108,22 @@ class HiveMetastore:
 def _table(client: ThriftClient, parts: list[str]) -> dict[int, Any]:
     """Return a table, by the numbers of its fields.
 
-    Field 0 of a response is the result, 1 a ``MetaException``, and 2 a ``NoSuchObjectException``.
+    Field 0 of a reply is the result, 1 a ``MetaException``, and 2 a ``NoSuchObjectException``.
     """
     *catalog, schema, table = parts
     arguments = {1: schema, 2: table} | ({4: catalog[0]} if catalog else {})
     try:
-        answer = client.ask("get_table_req", {1: arguments})
-        success = field_of(field_of(answer, 0, dict), 1, dict)
+        reply = client.call("get_table_req", {1: arguments})
+        success = field_of(field_of(reply, 0, dict), 1, dict)
     except ThriftRefusal as error:
         if error.kind != ThriftRefusal.UNKNOWN_METHOD:
             raise
-        answer = client.ask("get_table", {1: schema, 2: table})  # before Hive 2.3
-        success = field_of(answer, 0, dict)
+        reply = client.call("get_table", {1: schema, 2: table})  # before Hive 2.3
+        success = field_of(reply, 0, dict)
     name = ".".join(parts)
     message = None
-    if 2 in answer:
-        message = _message(answer, 2) or "it has no such table"
+    if 2 in reply:
+        message = _message(reply, 2) or "it has no such table"
     elif catalog and success and success.get(17) != catalog[0].lower():
         # field 17 is the table's catalog; a metastore without catalogs ignores that of the request
         message = f"it has no catalog {catalog[0]}"
@@ -140,9 +132,9 @@ def _table(client: ThriftClient, parts: list[str]) -> dict[int, Any]:
             f"the Hive Metastore reports an error for {name}: {message}. Check the name",
             code="catalog.no_table",
         )
-    if 1 in answer:
+    if 1 in reply:
         raise StorageError(
-            f"the Hive Metastore reports an error for {name}: {_message(answer, 1)}",
+            f"the Hive Metastore reports an error for {name}: {_message(reply, 1)}",
             code="catalog.unreachable",
         )
     if not success:
@@ -150,9 +142,9 @@ def _table(client: ThriftClient, parts: list[str]) -> dict[int, Any]:
     return success
 
 
-def _message(answer: dict[int, Any], number: int) -> str:
+def _message(reply: dict[int, Any], number: int) -> str:
     """Return the text of an exception of the metastore, the field of this number."""
-    return field_of(field_of(answer, number, dict), 1, str)[:_MAX_MESSAGE]
+    return field_of(field_of(reply, number, dict), 1, str)[:_MAX_MESSAGE]
 
 
 def _entry(table: dict[int, Any], name: str) -> HiveEntry:

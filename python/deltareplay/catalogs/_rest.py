@@ -8,7 +8,7 @@ import random
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -75,7 +75,7 @@ def check_address(address: str, advice: str) -> None:
         raise InvalidArgumentError(
             f"the address of a catalog is http(s)://host, without a user or a query: {advice}",
             code="catalog.address",
-        ) from None
+        )
 
 
 class RestClient:
@@ -118,11 +118,11 @@ class RestClient:
         self, path: str, query: Mapping[str, str] | None = None, body: Json | None = None
     ) -> Json:
         """Make a GET request; retry while the server is busy or unreachable."""
-        return self._send_with_retries("GET", path, query, body, lambda _: True)
+        return self._send_with_retries("GET", path, query, body, {*_RETRYABLE, None})
 
     def post(self, path: str, body: Json) -> Json:
         """Make a POST request; retry only if the server reports that it is too busy (429, 503)."""
-        return self._send_with_retries("POST", path, None, body, _is_busy)
+        return self._send_with_retries("POST", path, None, body, {429, 503})
 
     def post_commit(self, path: str, body: Json) -> Json:
         """Make a POST request that commits; retry only after "too many requests" (429).
@@ -130,7 +130,7 @@ class RestClient:
         A 503 may come from a proxy that lost the response to a successful commit. A retry would
         then be rejected as a conflict with that commit, so the caller must look for it first.
         """
-        return self._send_with_retries("POST", path, None, body, _is_too_many_requests)
+        return self._send_with_retries("POST", path, None, body, {429})
 
     def _send_with_retries(
         self,
@@ -138,14 +138,16 @@ class RestClient:
         path: str,
         query: Mapping[str, str] | None,
         body: Json | None,
-        may_retry: Callable[[Exception], bool],
+        retried: Container[int | None],
     ) -> Json:
+        """Make a request; retry after these statuses, and with None if there is no response."""
         attempt = 1
         while True:
             try:
                 return self._send(method, path, query, body)
             except _RetryableError as error:
-                if attempt == _ATTEMPTS or not may_retry(error.error):
+                status = error.error.status if isinstance(error.error, RestError) else None
+                if attempt == _ATTEMPTS or status not in retried:
                     raise error.error from error.error.__cause__
                 wait = error.retry_after or _MIN_WAIT * 2**attempt * random.uniform(0.5, 1.0)
                 if wait > max(self._timeout, _MIN_WAIT * 2**_ATTEMPTS):
@@ -185,14 +187,6 @@ class RestClient:
             raise refusal  # without the response as its context, which may repeat the token
         log.debug("%s %s in %.3f s", method, path, time.monotonic() - began)
         return answer
-
-
-def _is_busy(error: Exception) -> bool:
-    return isinstance(error, RestError) and error.status in (429, 503)
-
-
-def _is_too_many_requests(error: Exception) -> bool:
-    return isinstance(error, RestError) and error.status == 429
 
 
 class _RetryableError(Exception):

@@ -32,7 +32,7 @@ class ThriftError(ValueError):
     """The bytes are not a reply."""
 
 
-class ThriftRefusal(Exception):  # noqa: N818  it is an answer
+class ThriftRefusal(Exception):  # noqa: N818  it is a reply
     """A reply that is an exception of the server's framework.
 
     Attributes:
@@ -46,17 +46,17 @@ class ThriftRefusal(Exception):  # noqa: N818  it is an answer
         self.kind = kind
 
 
-def call(method: str, arguments: Fields) -> bytes:
+def encode_call(method: str, arguments: Fields) -> bytes:
     """Encode a call.
 
-    >>> len(call("get_table", {1: "sales", 2: "orders"}))
+    >>> len(encode_call("get_table", {1: "sales", 2: "orders"}))
     47
     """
     head = struct.pack(">I", _VERSION | _CALL) + _text(method) + struct.pack(">i", 0)
     return head + _struct(arguments)
 
 
-def answer(read: Callable[[int], bytes], method: str) -> dict[int, Any]:
+def decode_reply(read: Callable[[int], bytes], method: str) -> dict[int, Any]:
     """Decode the reply of a call to a struct.
 
     Args:
@@ -69,7 +69,7 @@ def answer(read: Callable[[int], bytes], method: str) -> dict[int, Any]:
 
     >>> import io
     >>> reply = bytes.fromhex("80010002 00000004 70696e67 00000000 0b0000 00000004 706f6e67 00")
-    >>> answer(io.BytesIO(reply).read, "ping")
+    >>> decode_reply(io.BytesIO(reply).read, "ping")
     {0: 'pong'}
     """
     reader = _Reader(read)

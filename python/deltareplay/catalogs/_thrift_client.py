@@ -31,7 +31,7 @@ class ThriftClient:
         self._buffer = bytearray()
         self._left = _MAX_BYTES
 
-    def ask(self, method: str, arguments: _thrift.Fields) -> dict[int, Any]:
+    def call(self, method: str, arguments: _thrift.Fields) -> dict[int, Any]:
         """Call a method.
 
         Raises:
@@ -41,10 +41,10 @@ class ThriftClient:
         """
         began = time.monotonic()
         self._wait()
-        self._socket.sendall(_thrift.call(method, arguments))
-        answer = _thrift.answer(self._read, method)
+        self._socket.sendall(_thrift.encode_call(method, arguments))
+        reply = _thrift.decode_reply(self._read, method)
         log.debug("thrift %s in %.3f s", method, time.monotonic() - began)
-        return answer
+        return reply
 
     def _read(self, size: int) -> bytes:
         self._left -= size

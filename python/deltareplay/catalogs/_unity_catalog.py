@@ -50,9 +50,7 @@ class UnityCatalog:
         *,
         timeout: float = 60.0,
     ) -> None:
-        address = uri or next(
-            (os.environ[variable] for variable in _ADDRESSES if os.environ.get(variable)), ""
-        )
+        address = uri or next(filter(None, map(os.environ.get, _ADDRESSES)), "")
         if not address:
             raise InvalidArgumentError(
                 f"there is no address of a Unity Catalog server: pass it, or set {_ADDRESSES[0]}",
@@ -102,7 +100,7 @@ def _parts(name: str) -> list[str]:
 
 
 def _token_of_environment() -> str:
-    return next((os.environ[variable] for variable in _TOKENS if os.environ.get(variable)), "")
+    return next(filter(None, map(os.environ.get, _TOKENS)), "")
 
 
 def _unpickled(uri: str, token: str | Callable[[], str] | None, timeout: float) -> UnityCatalog:

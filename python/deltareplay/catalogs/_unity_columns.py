@@ -26,8 +26,8 @@ _DERIVED = {
     "delta.lastUpdateVersion",
     "delta.lastCommitTimestamp",
 }
-#: The domains that the server keeps.
-_DOMAINS = ("delta.clustering", "delta.rowTracking")
+#: The domains that the server stores, with the field that it takes of each.
+_DOMAINS = {"delta.clustering": "clusteringColumns", "delta.rowTracking": "rowIdHighWaterMark"}
 
 
 def columns(schema_string: str) -> Json:
@@ -69,13 +69,11 @@ def protocol(current: Protocol) -> Json:
 def domains(changed: Mapping[str, str | None]) -> tuple[Json, list[str]]:
     """Return the changed and the removed domains, of those that the server stores."""
     stored = {name: text for name, text in changed.items() if name in _DOMAINS}
-    updates = {name: json.loads(text) for name, text in stored.items() if text is not None}
-    if "delta.clustering" in updates:
-        columns = updates["delta.clustering"].get("clusteringColumns", [])
-        updates["delta.clustering"] = {"clusteringColumns": columns}
-    if "delta.rowTracking" in updates:
-        mark = updates["delta.rowTracking"]["rowIdHighWaterMark"]
-        updates["delta.rowTracking"] = {"rowIdHighWaterMark": mark}
+    updates = {
+        name: {_DOMAINS[name]: json.loads(text)[_DOMAINS[name]]}
+        for name, text in stored.items()
+        if text is not None
+    }
     return updates, [name for name, text in stored.items() if text is None]
 
 

@@ -76,18 +76,16 @@ class UnityTable:
         metadata = answer["metadata"]
         root = location_of(metadata["location"])
         latest = answer.get("latest-table-version")
-        commits = sorted(
-            answer.get("commits") or [], key=lambda commit: number_of(commit["version"])
-        )
-        tail = [
+        commits = [
             RatifiedCommit(
                 number_of(commit["version"]),
                 str(commit["file-name"]),
                 number_of(commit["file-size"]),
                 number_of(commit["file-modification-timestamp"]),
             )
-            for commit in commits
+            for commit in answer.get("commits") or []
         ]
+        tail = sorted(commits, key=lambda commit: commit.version)
         managed = metadata["table-type"] == "MANAGED" and latest is not None
         # -1: only version 0 exists, and it is published
         newest = max(number_of(latest, -1), 0) if managed else None
