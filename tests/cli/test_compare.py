@@ -91,6 +91,16 @@ def test_schema_over_time_of_one_commit(run, log: logs.LogBuilder) -> None:
     assert len(run("schema", log.uri, "--history", "--json").lines) == 1
 
 
+def test_a_log_without_commits_has_no_changes_of_columns(run, tmp_path) -> None:
+    dr.write(tmp_path, {"id": [1]})
+    dr.Table(tmp_path).checkpoint()
+    (tmp_path / "_delta_log" / f"{0:020d}.json").unlink()
+
+    done = run("schema", tmp_path, "--history")
+
+    assert (done.code, done.out) == (0, "nothing\n")
+
+
 def test_actions(run, events: logs.LogBuilder) -> None:
     rows = run("actions", events.uri, "--json").lines
     assert [next(kind for kind in row if kind != "version") for row in rows] == [

@@ -242,7 +242,8 @@ def schema(
 def _schema_changes(table: Table) -> Iterator[dict[str, Any]]:
     """Yield the changes of columns by commits, oldest first; the first version adds all.
 
-    After a cleanup, the oldest commits may precede the first version that can be read.
+    After a cleanup, the oldest commits may precede the first version that can be read. Without
+    commits, as with nothing but a checkpoint, there are no changes.
     """
 
     def can_be_read(version: int) -> bool:
@@ -254,6 +255,8 @@ def _schema_changes(table: Table) -> Iterator[dict[str, Any]]:
 
     history = table.history().drop_columns(["operationParameters", "operationMetrics"])
     commits = {commit["version"]: commit for commit in records(history.to_batches())}
+    if not commits:
+        return
     versions, last = sorted(commits), max(commits)
     first = versions[bisect_left(versions[:-1], True, key=can_be_read)]
     definitions = [(first, table.snapshot(first).schema_json)]
