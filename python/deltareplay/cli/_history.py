@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from deltareplay._support.units import parse_integer
-from deltareplay.cli._output import Column, Output
+from deltareplay.cli._output import Column
 from deltareplay.cli._values import plain, records, short_timestamp
 from deltareplay.cli._verb import Request, limit_option, verb
 
@@ -92,20 +92,7 @@ def _unwrapped(text: str | None) -> str:
     return plain(text)
 
 
-def commit_columns(output: Output) -> list[Column]:
-    """Return the columns of a table of commits; on a wide terminal with parameters."""
-    operation_parameters = Column("operationParameters", "Parameters", parameters, truncate=True)
-    return [
-        Column("version", "Version", right=True),
-        output.times("timestamp", "Time"),
-        Column("operation", "Operation"),
-        Column("effect", "Rows and files"),
-        Column("by", "By", truncate=True),
-        *([operation_parameters] if output.is_wide else []),
-    ]
-
-
-def with_display_columns(commit: dict[str, Any]) -> dict[str, Any]:
+def _with_display_columns(commit: dict[str, Any]) -> dict[str, Any]:
     """Add the columns ``effect`` and ``by`` to a commit, for a person."""
     return {**commit, "effect": effect(commit), "by": author(commit).replace("Apache-", "")}
 
@@ -120,10 +107,19 @@ def history(
     output = request.output
     commits = request.table.history(limit or None)
     rows = records(commits.to_batches())
-    if output.is_text:
-        output.rows(map(with_display_columns, rows), commit_columns(output))
-    else:
+    if not output.is_text:
         output.rows(rows, [Column(name) for name in commits.column_names])
+        return
+    columns = [
+        Column("version", "Version", right=True),
+        output.times("timestamp", "Time"),
+        Column("operation", "Operation"),
+        Column("effect", "Rows and files"),
+        Column("by", "By", truncate=True),
+    ]
+    if output.is_wide:
+        columns.append(Column("operationParameters", "Parameters", parameters, truncate=True))
+    output.rows(map(_with_display_columns, rows), columns)
 
 
 @verb
@@ -158,7 +154,7 @@ def watch(
         columns = [Column(name) for name in stream.schema.names]
         output.stream(islice(changed, limit or None), columns, plain)
         return
-    commits = map(with_display_columns, _new_commits(table, start, interval))
+    commits = map(_with_display_columns, _new_commits(table, start, interval))
     columns = [Column(name) for name in ("version", "timestamp", "operation", "effect", "by")]
     output.stream(islice(commits, limit or None), columns, lambda commit: _line(commit, output.utc))
 

@@ -126,12 +126,12 @@ class Output:
         """
         columns = [_column_of(field) for field in schema]
         if not self.is_text:
-            self.rows(rows, columns)
+            self._write(rows, columns)
             return
         all_rows = [with_zones(row, utc=self.utc) for row in rows]
         columns.sort(key=lambda column: column.name not in first)
         columns, left_out = _fitting(all_rows, columns, console(sys.stdout).width)
-        self.rows(all_rows, columns, empty=empty)
+        self._table(all_rows, columns, empty)
         if left_out and all_rows:
             names = ", ".join(column.title for column in left_out)
             self.note(f"{counted(len(left_out), 'more column')}: {names}; choose by --columns")

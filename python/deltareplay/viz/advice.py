@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from deltareplay._support import units
-from deltareplay._support.uris import without_secrets
 from deltareplay.exceptions import DeltaReplayError
 from deltareplay.viz.facts import Commit, Facts
 
@@ -39,15 +38,13 @@ class Advice:
 
 def command(facts: Facts, call: str) -> str:
     """Return the action as Python code to paste."""
-    uri = without_secrets(facts.table.uri)
-    return f"import deltareplay as dr; print(dr.Table({uri!r}).{call})"
+    return f"import deltareplay as dr; print(dr.Table({facts.display_uri!r}).{call})"
 
 
 def shell_command(facts: Facts, verb: str) -> str:
     """Return the action as a shell command to paste, with names quoted."""
     name, _, options = verb.partition(" ")
-    uri = shlex.quote(without_secrets(facts.table.uri))
-    return f"deltareplay {name} {uri} {options}".rstrip()
+    return f"deltareplay {name} {shlex.quote(facts.display_uri)} {options}".rstrip()
 
 
 def advice(facts: Facts) -> list[Advice]:

@@ -264,7 +264,7 @@ def live_files(snapshot: Snapshot) -> LiveFiles:
     live.small_limit = min(MAX_SMALL_SIZE, live.target // 4) or 1
     live.levels = len(keys)
     partitions = _Partitions(len(keys))
-    names = ["path", "size", "modificationTime", "partitionValues", "deletionVector", "numRecords"]
+    names = ["path", *_SUMMED_COLUMNS]
     partitioned = set(partition_columns)
     columns = list(_uncounted([field for field in fields if field.name not in partitioned]))
     if len(columns) <= MAX_COLUMNS:

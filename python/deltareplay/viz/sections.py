@@ -294,7 +294,6 @@ class _Timeline:
 
     def __init__(self, commits: Sequence[Commit]) -> None:
         times = [units.milliseconds(commit.timestamp) for commit in commits]
-        times = [min(max(time, units.FIRST_TIME), units.LAST_TIME) for time in times]
         self.width = next(
             w for w in live_files.WIDTHS if max(times) // w - min(times) // w < MAX_BARS
         )
