@@ -254,14 +254,8 @@ class MaintainingLog(TableLocation):
         report = json.loads(_native.cleanup_log(self._native, dry_run))
         if not report["dry_run"]:
             log.info("deleted %d files of the log of %r", len(report["files"]), self)
-        return LogCleanup(
-            dry_run=report["dry_run"],
-            cutoff=instant(report["cutoff"]),
-            earliest_version=report["earliest_version"],
-            files=tuple(report["files"]),
-            size_in_bytes=report["size_in_bytes"],
-            notes=tuple(report["notes"]),
-        )
+        lists = {name: tuple(report[name]) for name in ("files", "notes")}
+        return LogCleanup(**{**report, **lists, "cutoff": instant(report["cutoff"])})
 
     def optimize_log(self) -> LogAdvice:
         """Measure the gain of a checkpoint or a compacted file; nothing is written.

@@ -94,14 +94,8 @@ class Vacuuming(TableLocation):
         report = json.loads(_native.vacuum(self._native, milliseconds, lite, dry_run, force, log))
         if not report["dry_run"]:
             _log.info("deleted %d data files of %r", len(report["files"]), self)
-        return Vacuumed(
-            dry_run=report["dry_run"],
-            lite=report["lite"],
-            cutoff=instant(report["cutoff"]),
-            retention=span(report["retention"]),
-            files=tuple(report["files"]),
-            size_in_bytes=report["size_in_bytes"],
-        )
+        times = {"cutoff": instant(report["cutoff"]), "retention": span(report["retention"])}
+        return Vacuumed(**{**report, **times, "files": tuple(report["files"])})
 
 
 def retention_of(hours: float) -> timedelta:

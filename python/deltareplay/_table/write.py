@@ -175,10 +175,7 @@ def _create_with_rows(
             table,
             None,
             native.transaction(None, "WRITE", None, durable, timeout),
-            parameters={
-                "mode": MODES[mode],
-                "partitionBy": metadata.partition_columns,
-            },
+            parameters={"mode": MODES[mode], "partitionBy": metadata.partition_columns},
             metrics=metrics,
             user_metadata=user_metadata,
         )
@@ -232,12 +229,12 @@ def check_modes(
         raise _wrong_mode(
             f"partition_overwrite is {partition_overwrite!r}: pass 'static' or 'dynamic'"
         )
-    for argument, value in (
+    for argument, is_passed in (
         ("where", where is not None),
         ("partition_overwrite='dynamic'", partition_overwrite == "dynamic"),
         ("schema_mode='overwrite'", schema_mode == "overwrite"),
     ):
-        if value and mode != "overwrite":
+        if is_passed and mode != "overwrite":
             raise _wrong_mode(f"{argument} requires mode='overwrite'")
     if where is not None and partition_overwrite == "dynamic":
         raise _wrong_mode(

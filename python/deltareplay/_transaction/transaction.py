@@ -105,13 +105,8 @@ class Transaction:
 
     def _describe(self) -> None:
         """Pass the description of the commit to the core, which checks it."""
-        self._native.describe(
-            _dumps(self._description["parameters"]),
-            self._description["metrics"],
-            self._description["user_metadata"],
-            self._description["tags"],
-            self._description["engine_info"],
-        )
+        parameters = _dumps(self._description["parameters"])
+        self._native.describe(**{**self._description, "parameters": parameters})
 
     @property
     def native(self) -> NativeTransaction:
@@ -229,7 +224,7 @@ class Transaction:
             "defaultRowCommitVersion": default_row_commit_version,
             "clusteringProvider": clustering_provider,
         }
-        self._native.add(_json([body]))
+        self._native.add(_json_array([body]))
 
     def add_files(self, files: pa.Table) -> None:
         """Stage many data files at once.
@@ -244,10 +239,8 @@ class Transaction:
         >>> moved = table.snapshot().files().slice(0, 1)
         >>> table.transaction(operation="RESTORE").add_files(moved)
         """
-        now = _now()
-        self._native.add(
-            _json({"modificationTime": now, "dataChange": True, **row} for row in _rows(files))
-        )
+        defaults = {"modificationTime": _now(), "dataChange": True}
+        self._native.add(_json_array({**defaults, **row} for row in _rows(files)))
 
     def remove(self, paths: str | Iterable[str], *, data_change: bool = True) -> None:
         """Stage the removal of live files of the snapshot.
@@ -277,7 +270,7 @@ class Transaction:
         >>> table.transaction(operation="DELETE").remove_files(table.snapshot().files())
         """
         now = _now()
-        self._native.remove(_json(_removed(row, now) for row in _rows(files)))
+        self._native.remove(_json_array(_removed(row, now) for row in _rows(files)))
 
     def update_vectors(self, vectors: Mapping[str, Mapping[str, Any]]) -> None:
         """Stage new deletion vectors of live files.
@@ -294,7 +287,7 @@ class Transaction:
         >>> table.transaction(operation="DELETE").update_vectors({})
         """
         self._native.update_vectors(
-            {path: _json_one(descriptor) for path, descriptor in vectors.items()}
+            {path: _json_object(descriptor) for path, descriptor in vectors.items()}
         )
 
     def add_change_data(
@@ -316,7 +309,7 @@ class Transaction:
         ... )
         """
         body = {"path": path, "partitionValues": dict(partition_values or {}), "size": size}
-        self._native.change_data(_json([{**body, "dataChange": False}]))
+        self._native.change_data(_json_array([{**body, "dataChange": False}]))
 
     def set_metadata(self, metadata: Metadata) -> None:
         """Stage new metadata; the protocol is upgraded if the metadata requires it.
@@ -501,12 +494,12 @@ def _as_dict(value: Any) -> dict[Any, Any]:
     raise TypeError(f"{value!r} is of the type {type(value).__name__}")
 
 
-def _json_one(body: Mapping[str, Any]) -> str:
+def _json_object(body: Mapping[str, Any]) -> str:
     return _dumps({key: value for key, value in body.items() if value is not None})
 
 
-def _json(bodies: Iterable[Mapping[str, Any]]) -> str:
-    return f"[{','.join(map(_json_one, bodies))}]"
+def _json_array(bodies: Iterable[Mapping[str, Any]]) -> str:
+    return f"[{','.join(map(_json_object, bodies))}]"
 
 
 def _rows(files: pa.Table) -> Iterable[dict[str, Any]]:
@@ -530,7 +523,5 @@ def _removed(row: dict[str, Any], now: int) -> dict[str, Any]:
     if "modificationTime" in row:
         # the `dataChange` of an `add` is that of the commit that added the file
         body["dataChange"] = True
-    return {key: value for key, value in body.items() if key not in _ADD_ONLY}
-
-
-_ADD_ONLY: Sequence[str] = ("modificationTime", "clusteringProvider")
+    add_only = ("modificationTime", "clusteringProvider")
+    return {key: value for key, value in body.items() if key not in add_only}
