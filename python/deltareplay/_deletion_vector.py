@@ -13,7 +13,7 @@ from deltareplay import _native
 from deltareplay._support.arguments import checked_methods
 from deltareplay.exceptions import CorruptTableError, InvalidArgumentError
 
-#: The fields of a descriptor that a vector needs that is stored in it.
+#: The fields of a descriptor from which an inline vector is decoded.
 _INLINE_FIELDS = ("storageType", "pathOrInlineDv", "sizeInBytes", "cardinality")
 
 

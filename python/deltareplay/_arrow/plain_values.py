@@ -25,8 +25,6 @@ _PLAIN = frozenset(
 _NUMBERS = frozenset(
     [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)] + ["float32", "float64"]
 )
-
-
 #: The attoseconds of numpy's units.
 _ATTOSECONDS = {"h": 3600 * 10**18, "m": 60 * 10**18} | {
     unit: 1000 ** (6 - power)

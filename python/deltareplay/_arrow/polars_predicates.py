@@ -48,15 +48,15 @@ def _node(form: Any, schema: pa.Schema) -> Any:
             return _scalar(form)
         case {"BinaryExpr": {"left": left, "op": op, "right": right}} if op in _NAMES:
             return Call(_NAMES[op], [_node(left, schema), _node(right, schema)])
-        case {"Function": {"input": [first, *more], "function": {"Boolean": which}}}:
+        case {"Function": {"input": [first, *more], "function": {"Boolean": function}}}:
             return _called(
-                which, _node(first, schema), [_node(argument, schema) for argument in more]
+                function, _node(first, schema), [_node(argument, schema) for argument in more]
             )
     return None
 
 
-def _called(which: Any, subject: Any, values: list[Any]) -> Any:
-    match which, values:
+def _called(function: Any, subject: Any, values: list[Any]) -> Any:
+    match function, values:
         case "IsNotNull", []:
             return Call("is_valid", [subject])
         case "IsNull", []:

@@ -26,7 +26,7 @@ class ArrowStream(Protocol):
 #: Rows: an Arrow stream, or plain Python.
 Rows = ArrowStream | Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]]
 
-_ONE_COLUMN = (pa.Array, pa.ChunkedArray)
+_ARRAYS = (pa.Array, pa.ChunkedArray)
 
 #: Types of values that the core casts to strings.
 _CAST_TO_STRING = (bool, int, float, decimal.Decimal, datetime.date, datetime.datetime)
@@ -143,7 +143,7 @@ def _check_rows(data: object) -> None:
     elif _comes_from(data, "polars", "LazyFrame"):
         advice = "pass its collect()"
     elif (
-        isinstance(data, _ONE_COLUMN)
+        isinstance(data, _ARRAYS)
         or _comes_from(data, "numpy", "ndarray")
         or _comes_from(data, "pandas", "Series")
         or _comes_from(data, "polars", "Series")
@@ -203,7 +203,7 @@ def _column(schema: pa.Schema, name: str, values: Any) -> Any:
     if not isinstance(name, str):
         message = f"a column is named {name!r}, which is not a string"
         raise InvalidArgumentError(message, code="rows.type")
-    if isinstance(values, _ONE_COLUMN):
+    if isinstance(values, _ARRAYS):
         return values
     if getattr(getattr(values, "dtype", None), "kind", "O") != "O":
         return _array(name, values, None)  # an array of numpy or pandas has a type

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 
 def property_of(properties: Mapping[str, str], key: str) -> str | None:
-    """Return the value of a table property; keys are case-insensitive, and the exact one precedes.
+    """Return the value of a table property; keys are case-insensitive, an exact one precedes.
 
     >>> property_of({"delta.appendonly": "true"}, "delta.appendOnly")
     'true'

@@ -24,10 +24,9 @@ def clustering_columns(snapshot: Snapshot) -> list[str]:
 
 def logical_clustering_paths(snapshot: Snapshot) -> list[list[str]]:
     """Return the logical paths of the clustering columns."""
-    listed = clustering_paths(snapshot)
     mode = mapping_mode(snapshot.properties)
     schema = Struct.parse(snapshot.schema_json)
-    return [_logical(path, schema, mode) for path in listed]
+    return [_logical(path, schema, mode) for path in clustering_paths(snapshot)]
 
 
 def clustering_paths(snapshot: Snapshot) -> list[list[str]]:

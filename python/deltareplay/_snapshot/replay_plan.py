@@ -51,5 +51,5 @@ class ReplayPlan(NotebookCard):
         files: _native.ArrowTable,
     ) -> ReplayPlan:
         """Internal: wrap an object of the core."""
-        own = [ReplayPiece.from_native(piece) for piece in pieces]
-        return cls(own, ReplayTail.from_native(table, tail), to_table(files))
+        wrapped = [ReplayPiece.from_native(piece) for piece in pieces]
+        return cls(wrapped, ReplayTail.from_native(table, tail), to_table(files))

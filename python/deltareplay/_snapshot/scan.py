@@ -150,15 +150,13 @@ class Scan(Frames, LazyFrames, NotebookCard):
         >>> rows.snapshot().scan(filter="id > 7").explain().column("files").to_pylist()
         [1, 1, 0]
         """
-        explanation = self._native.explain()
-        self._snapshot._report_warnings()
         steps = ["all files", "after partition pruning", "after data skipping"]
-        columns = [
-            pa.array(steps),
-            pa.array([files for files, _ in explanation], pa.int64()),
-            pa.array([size for _, size in explanation], pa.int64()),
+        rows = [
+            {"step": step, "files": files, "bytes": size}
+            for step, (files, size) in zip(steps, self._native.explain(), strict=True)
         ]
-        return pa.table(columns, names=["step", "files", "bytes"])
+        self._snapshot._report_warnings()
+        return pa.Table.from_pylist(rows)
 
     def count(self) -> int:
         """Count the rows, reading only what that needs.

@@ -432,9 +432,8 @@ class Snapshot(SnapshotFiles, Frames, NotebookCard):
         >>> rows.snapshot().dataset().to_table(["name"], filter=pds.field("id") > 1).to_pylist()
         [{'name': 'three'}]
         """
-        from deltareplay._snapshot.dataset import (
-            RowsDataset,  # pyarrow.dataset takes time to import
-        )
+        # here, since pyarrow.dataset takes time to import
+        from deltareplay._snapshot.dataset import RowsDataset
 
         return RowsDataset(self)
 

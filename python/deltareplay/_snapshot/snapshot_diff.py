@@ -87,10 +87,8 @@ class SnapshotDiff(NotebookCard):
         0
         """
         names = ["what", "name", "before", "after"]
-        columns = [
-            pa.array([row[index] for row in self._definition], pa.string()) for index in range(4)
-        ]
-        return pa.table(columns, names=names)
+        rows = [dict(zip(names, row, strict=True)) for row in self._definition]
+        return pa.Table.from_pylist(rows, pa.schema([(name, pa.string()) for name in names]))
 
     @property
     def num_files(self) -> tuple[int, int]:

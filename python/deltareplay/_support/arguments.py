@@ -160,16 +160,16 @@ def _flag(argument: str, value: Any) -> bool:
     raise _wrong(argument, "True or False", value)
 
 
-def _text(argument: str, value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    raise _wrong(argument, "a string", value)
+def _of_type(kind: type, expected: str) -> Callable[[str, Any], Any]:
+    def check(argument: str, value: Any) -> Any:
+        if isinstance(value, kind):
+            return value
+        raise _wrong(argument, expected, value)
+
+    return check
 
 
-def _bytes(argument: str, value: Any) -> bytes:
-    if isinstance(value, bytes):
-        return value
-    raise _wrong(argument, "bytes", value)
+_text = _of_type(str, "a string")
 
 
 def _time(argument: str, value: Any) -> datetime.datetime:
@@ -207,12 +207,6 @@ def _version_or_latest(argument: str, value: Any) -> int | str:
     if isinstance(value, str) and value == "latest":
         return "latest"
     return _integer(argument, value, "a version or 'latest'")
-
-
-def _span(argument: str, value: Any) -> datetime.timedelta:
-    if isinstance(value, datetime.timedelta):
-        return value
-    raise _wrong(argument, "a timedelta", value)
 
 
 def _named_version(argument: str, value: Any) -> tuple[str, int]:
@@ -332,13 +326,13 @@ _RULES: dict[str, Rule] = {
     "bool": _flag,
     "str": _text,
     "tuple[str, int]": _named_version,
-    "timedelta": _span,
+    "timedelta": _of_type(datetime.timedelta, "a timedelta"),
     "datetime": _time,
     "datetime | str": _timestamp,
     "datetime.datetime | str": _timestamp,
     "int | datetime.datetime | str": _version_or_timestamp,
     "Kind": _text,
-    "bytes": _bytes,
+    "bytes": _of_type(bytes, "bytes"),
     "uuid.UUID": _instance_of("uuid.UUID", "a UUID"),
     "pa.Table": _instance_of("pyarrow.Table", "a table of pyarrow"),
     "Metadata": _instance_of("deltareplay.Metadata", "the metadata of a table"),

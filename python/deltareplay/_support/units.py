@@ -164,5 +164,6 @@ def parse_integer(text: object) -> int | None:
     >>> parse_integer("42"), parse_integer("\u00b2"), parse_integer("9" * 5000), parse_integer(None)
     (42, None, None, None)
     """
-    is_number = isinstance(text, str) and text.isascii() and text.isdigit() and len(text) < 20
-    return int(str(text)) if is_number else None
+    if isinstance(text, str) and text.isascii() and text.isdigit() and len(text) < 20:
+        return int(text)
+    return None
