@@ -104,6 +104,6 @@ def _scheme(location: str) -> str:
 
 def _uri(location: str) -> str:
     """Return the URI of a Hadoop path, which is not percent-encoded."""
-    if _scheme(location) == "s3n":  # schemes that s3a has replaced
+    if _scheme(location) == "s3n":  # s3a has replaced it
         location = f"s3{location[3:]}"
     return location.replace("%", "%25")

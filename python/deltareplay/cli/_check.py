@@ -109,12 +109,7 @@ def _obstacles(table: Table, version: int | None) -> Iterator[dict[str, Any]]:
         ("writing", protocol.why_not_writable()),
     ):
         for obstacle in obstacles:
-            yield {
-                "prevents": prevents,
-                "feature": obstacle.feature,
-                "reason": obstacle.reason,
-                "remedy": obstacle.remedy,
-            }
+            yield {"prevents": prevents, **dataclasses.asdict(obstacle)}
 
 
 def _protocol_of(table: Table, error: UnsupportedFeatureError) -> Protocol | None:

@@ -90,41 +90,24 @@ def _commit(table: Table, version: int) -> dict[str, Any]:
 
 def _health(request: Request, snapshot: Snapshot, facts: dict[str, Any]) -> list[dict[str, str]]:
     findings = [
-        {
-            "severity": "warning",
-            "message": f"this release cannot write it: {obstacle.feature}: {obstacle.reason}",
-            "remedy": obstacle.remedy,
-        }
+        (
+            "warning",
+            f"this release cannot write it: {obstacle.feature}: {obstacle.reason}",
+            obstacle.remedy,
+        )
         for obstacle in snapshot.protocol.why_not_writable()
     ]
-    findings += [
-        {
-            "severity": "warning",
-            "message": str(warning),
-            "remedy": request.command("verify"),
-        }
-        for warning in snapshot.warnings
-    ]
-    commits = facts["commits_after_checkpoint"]
-    if commits > _MANY:
-        findings.append(
-            {
-                "severity": "warning",
-                "message": f"slow to open: {_log_text(facts)}",
-                "remedy": request.command("checkpoint"),
-            }
-        )
+    verify = request.command("verify")
+    findings += [("warning", str(warning), verify) for warning in snapshot.warnings]
+    if facts["commits_after_checkpoint"] > _MANY:
+        message = f"slow to open: {_log_text(facts)}"
+        findings.append(("warning", message, request.command("checkpoint")))
     files, total = facts["files"], facts["size_in_bytes"]
     if files >= _MANY and total / files < _SMALL:
-        findings.append(
-            {
-                "severity": "info",
-                "message": f"many small files: {thousands(files)} of {size(total // files)} "
-                "on average",
-                "remedy": request.command("optimize"),
-            }
-        )
-    return findings
+        message = f"many small files: {thousands(files)} of {size(total // files)} on average"
+        findings.append(("info", message, request.command("optimize")))
+    names = ("severity", "message", "remedy")
+    return [dict(zip(names, finding, strict=True)) for finding in findings]
 
 
 def _print_screen(console: Console, request: Request, facts: dict[str, Any]) -> None:

@@ -59,8 +59,8 @@ def page(facts: Facts) -> str:
         f"{GENERATOR} {_native.__version__}",
         header(facts),
         [
-            (key, name, section(key, title, *content(facts)))
-            for key, name, title, content in _SECTIONS
+            (key, label, section(key, title, *content(facts)))
+            for key, label, title, content in _SECTIONS
         ],
         _footer(facts),
     )
