@@ -26,12 +26,7 @@ class ArrowExpression:
 
     @classmethod
     def of(cls, expression: Any, schema: pa.Schema) -> ArrowExpression | None:
-        """Parse the pickled form of an expression; return None if Arrow cannot pickle it.
-
-        Args:
-            expression: The expression.
-            schema: The columns of the dataset.
-        """
+        """Parse the pickled form of an expression; return None if Arrow cannot pickle it."""
         try:
             _, (buffer,) = expression.__reduce__()
             with pa.ipc.open_file(buffer) as file:

@@ -68,9 +68,7 @@ def _without_columns(num_rows: int) -> pa.Table:
 def schema_string(schema: Any, *, defines: bool = False) -> str:
     """Return the ``schemaString`` of an Arrow schema.
 
-    Args:
-        schema: The schema.
-        defines: Whether it defines a table, so that metadata of its fields make identity columns.
+    If it ``defines`` a table, metadata of its fields make identity columns.
     """
     if hasattr(schema, "__arrow_c_schema__") and not isinstance(schema, (pa.DataType, pa.Field)):
         return _native.schema_string(schema, defines=defines)

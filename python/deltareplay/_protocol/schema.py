@@ -43,11 +43,7 @@ class Field:
         return comment if isinstance(comment, str) else None
 
     def physical_name(self, mode: str) -> str:
-        """Return the name in data files and partition values.
-
-        Args:
-            mode: The table's ``delta.columnMapping.mode``.
-        """
+        """Return the name in data files and partition values, by the column mapping ``mode``."""
         return (self.metadata.get(_PHYSICAL) if mode != "none" else None) or self.name
 
     @property
@@ -246,12 +242,7 @@ def converted(
 
 
 def with_parts(type_: Array | Map, convert: Callable[[str, Type], Type]) -> Type:
-    """Return an array or a map with converted parts.
-
-    Args:
-        type_: The type.
-        convert: Converts a part; it gets the name of the part, too.
-    """
+    """Return an array or a map with converted parts; ``convert`` gets name and type of each."""
     if isinstance(type_, Array):
         return Array(convert("element", type_.element), type_.contains_null)
     key, value = convert("key", type_.key), convert("value", type_.value)

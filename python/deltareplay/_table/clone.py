@@ -141,13 +141,9 @@ def target_of(
     shallow: bool,
     storage_options: Mapping[str, str] | None,
 ) -> Cloned:
-    """Return the table at the target of a clone.
+    """Return the table at the target of a clone, by default with the source's storage options.
 
-    Args:
-        source: The table to clone.
-        target: The location of the clone.
-        shallow: Whether the clone may point to the source's files.
-        storage_options: Options for the target; None means those of the source.
+    A shallow clone may point to the source's files.
     """
     options = source.storage_options if storage_options is None else storage_options
     roots = [source.uri, *(source.allowed_roots or ())] if shallow else None

@@ -122,12 +122,7 @@ class WriteLocation:
         storage_options: Mapping[str, str] | None = None,
         catalog: Catalog | Locator | str | None = None,
     ) -> WriteLocation:
-        """Return the location of a URI or name.
-
-        Raises:
-            InvalidArgumentError: ``catalog.creates_none``: there is no such table, and its catalog
-                cannot create tables.
-        """
+        """Return the location of a URI or name; a catalog stages a table that it does not know."""
         try:
             return cls(Table(uri, storage_options, catalog=catalog))
         except TableNotFoundError:

@@ -39,11 +39,7 @@ OLD: dict[tuple[str, str], Old] = {}
 
 
 def renamed(**names: str | Old) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Wrap a function so that it also takes deprecated names of its arguments, with a warning.
-
-    Args:
-        names: The new name of each old argument.
-    """
+    """Wrap a function so that it also takes deprecated names of its arguments, with a warning."""
     old_names = {name: Old(new) if isinstance(new, str) else new for name, new in names.items()}
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:

@@ -69,21 +69,10 @@ class Transaction:
         tags: Mapping[str, str] | None = None,
         engine_info: str | None = None,
     ) -> Transaction:
-        """Internal: wrap an object of the core.
-
-        Args:
-            table: The table.
-            snapshot: The snapshot that is read; None for a table that the commit creates.
-            native: The transaction of the core.
-            parameters: As in ``Table.transaction``.
-            metrics: As in ``Table.transaction``.
-            user_metadata: As in ``Table.transaction``.
-            tags: As in ``Table.transaction``.
-            engine_info: As in ``Table.transaction``.
-        """
+        """Internal: wrap an object of the core; one that creates the table has no snapshot."""
         self = cls.__new__(cls)
         self._table = table
-        if snapshot is not None:  # a commit that creates the table reads nothing
+        if snapshot is not None:
             self.snapshot = snapshot
         self.version = None
         self.attempts = 0

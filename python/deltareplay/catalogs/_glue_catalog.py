@@ -149,7 +149,6 @@ class GlueCatalog:
         return entry
 
     def _credentials(self) -> Credentials:
-        """Return the session's current credentials."""
         return _with_errors(
             lambda: self._in_time(lambda: credentials_of(self._session)), "access to S3"
         )
@@ -188,10 +187,7 @@ def _with_errors(
 ) -> T:
     """Make a request; convert exceptions of boto3 to ours, without the original as context.
 
-    Args:
-        call: Makes the request.
-        name: What it is about.
-        secrets: Returns the secrets of the request, if the response is an error.
+    ``secrets`` returns those that an error's response may repeat.
     """
     from botocore.exceptions import BotoCoreError, ClientError
 

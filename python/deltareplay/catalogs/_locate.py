@@ -42,7 +42,6 @@ def locate(name: str, catalog: Locator | str | None) -> Located:
 
     Raises:
         InvalidArgumentError: ``catalog.kind``: there is no such kind.
-        DeltaReplayError: As by ``locate`` of the catalog.
     """
     return _locator(name, catalog).locate(name)
 
@@ -53,7 +52,6 @@ def staged(name: str, catalog: Locator | str | None) -> UnityStaging:
     Raises:
         InvalidArgumentError: ``catalog.creates_none``: this catalog cannot create tables;
             ``catalog.kind``: there is no such kind of catalog.
-        DeltaReplayError: The catalog refuses the table, or does not respond.
     """
     locator = _locator(name, catalog)
     if isinstance(locator, UnityCatalog):

@@ -55,12 +55,8 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 def check_address(address: str, advice: str) -> None:
     """Check the address of a catalog, which must not contain secrets.
 
-    Args:
-        address: The address.
-        advice: What to do instead, for the error.
-
     Raises:
-        InvalidArgumentError: ``catalog.address``.
+        InvalidArgumentError: ``catalog.address``, with the advice what to do instead.
     """
     try:
         parts = urlsplit(address)

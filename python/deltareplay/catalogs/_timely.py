@@ -25,12 +25,8 @@ def in_time(call: Callable[[], T], seconds: float) -> T:
 
     A call that takes longer goes on in its own thread, and its result is dropped.
 
-    Args:
-        call: The call.
-        seconds: The time that it may take.
-
     Raises:
-        TimeoutError: It took longer.
+        TimeoutError: The call took longer than these seconds.
 
     >>> in_time(lambda: 5, 1.0)
     5

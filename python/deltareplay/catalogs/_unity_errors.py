@@ -21,12 +21,7 @@ OTHER_FORMAT = "UnsupportedTableFormatException"
 
 
 def to_exception(error: RestError, name: str) -> DeltaReplayError:
-    """Convert an error response to an exception.
-
-    Args:
-        error: The response.
-        name: The name of the requested table.
-    """
+    """Convert an error response to a request about a table."""
     message = f"the catalog reports an error for {name}: {error}"
     if error.status in (401, 403):
         return InvalidArgumentError(

@@ -31,16 +31,7 @@ def print_finding(
     location: Sequence[str] = (),
     heading: str | None = None,
 ) -> None:
-    """Print a finding.
-
-    Args:
-        console: The output.
-        severity: ``error``, ``warning`` or ``info``.
-        message: The description of the problem.
-        remedy: The remedy.
-        location: The file, the line and the byte, as far as they are known.
-        heading: The text to the left of the finding; None for no column on the left.
-    """
+    """Print a finding, with its file, line and byte; a heading is a column to the left of it."""
     from rich.table import Table
     from rich.text import Text
 

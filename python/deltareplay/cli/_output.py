@@ -116,13 +116,9 @@ class Output:
         empty: str,
         first: Sequence[str] = (),
     ) -> None:
-        """Print rows of a table: a person sees as many columns as fit into the terminal.
+        """Print rows of a table: a person sees as many columns as fit, beginning with ``first``.
 
-        Args:
-            rows: The rows.
-            schema: Their columns.
-            empty: The text to print if there are no rows.
-            first: Columns that are printed before the others, for a person.
+        Without rows, a person sees the text ``empty``.
         """
         columns = [_column_of(field) for field in schema]
         if not self.is_text:

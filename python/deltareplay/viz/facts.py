@@ -100,13 +100,9 @@ class History:
 
 
 def read_history(table: Table, snapshot: Snapshot, latest: int, cutoff: int) -> History:
-    """Read the history up to a snapshot.
+    """Read the history up to a snapshot of the table, whose latest version is ``latest``.
 
-    Args:
-        table: The table.
-        snapshot: The last version to include.
-        latest: The latest version.
-        cutoff: Files that were removed before this time, in milliseconds, count as expired.
+    Files that were removed before ``cutoff``, in milliseconds, count as expired.
     """
     history = History()
     try:
