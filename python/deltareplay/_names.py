@@ -111,14 +111,9 @@ def column_path(names: Iterable[str]) -> str:
 
 
 def parts_of(name: str, bare: str = _BARE) -> tuple[str, ...]:
-    """Split a dotted name into its parts; backticks quote a part.
+    """Split a dotted name into its parts; return none if the text is not such a name.
 
-    Args:
-        name: The name.
-        bare: A regular expression of the parts without backticks.
-
-    Returns:
-        The parts; none if the text is not such a name.
+    Backticks quote a part; ``bare`` is a regular expression of the parts without backticks.
 
     >>> parts_of("a.`b.c` . `d``e`"), parts_of("a..b")
     (('a', 'b.c', 'd`e'), ())

@@ -13,9 +13,7 @@ from deltareplay.exceptions import InvalidArgumentError
 def check(condition: Filter | None, schema_json: Callable[[], str]) -> None:
     """Warn if a string in double quotes is the name of a column.
 
-    Args:
-        condition: A condition; tuples and None are always right.
-        schema_json: Returns the schema of the table; called only if there are double quotes.
+    ``schema_json`` returns the schema of the table; only called if there are double quotes.
 
     Raises:
         InvalidArgumentError: ``filter.double_quotes``: there is such a string, and the condition

@@ -223,12 +223,9 @@ def converted(
     with_field: Callable[[Field], Field | None],
     with_leaf: Callable[[str], Type] = str,
 ) -> Type:
-    """Return a type with converted fields and primitive types.
+    """Return a type with converted fields of structs and primitive types.
 
-    Args:
-        type_: The type.
-        with_field: Converts the field of a struct, and what is in it; None leaves it out.
-        with_leaf: Converts a primitive type.
+    ``with_field`` also converts the type of the field; None leaves the field out.
 
     >>> converted(Array("integer"), lambda field: field, str.upper)
     Array(element='INTEGER', contains_null=True)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from deltareplay._snapshot.scan import Scan
 
 
-class Rows(Protocol):
+class RowsOfSnapshot(Protocol):
     """The part of a snapshot that a dataset of its rows uses."""
 
     @property
@@ -32,13 +32,8 @@ _NO_FILE = "rows of deltareplay: use the dataset's own methods"
 class RowsDataset(pds.UnionDataset):
     """The rows of a snapshot, from ``Snapshot.dataset``."""
 
-    def __init__(self, snapshot: Rows, filter: Any = None) -> None:
-        """Create the dataset, without reading anything.
-
-        Args:
-            snapshot: The snapshot.
-            filter: An expression of pyarrow; rows for which it is not true are left out.
-        """
+    def __init__(self, snapshot: RowsOfSnapshot, filter: Any = None) -> None:
+        """Create the dataset of the rows for which a filter of pyarrow is true; reads nothing."""
         schema, form = snapshot.schema, pds.IpcFileFormat()
         nothing = form.make_fragment(_NO_FILE, filesystem=LocalFileSystem())
         super().__init__(schema, [pds.FileSystemDataset([nothing], schema, form)])  # type: ignore[call-arg]
@@ -88,23 +83,14 @@ class RowsDataset(pds.UnionDataset):
         return self._filter & filter
 
     def count_rows(self, filter: Any = None, **options: Any) -> int:  # type: ignore[override]
-        """Count rows; without a filter, from the log if it has row counts.
-
-        Args:
-            filter: As for ``scanner``.
-            options: As for ``scanner``.
-        """
+        """Count rows; without a filter, from the log if it has row counts."""
         if self._conjunction(filter) is None:
             return self._snapshot.scan().count()
         counted: int = self.scanner([], filter, **options).count_rows()
         return counted
 
     def filter(self, expression: Any) -> RowsDataset:
-        """Return the rows for which an expression is also true.
-
-        Args:
-            expression: As for ``scanner``.
-        """
+        """Return the rows for which an expression is also true."""
         return RowsDataset(self._snapshot, self._conjunction(expression))
 
     def sort_by(self, sorting: Any, **options: Any) -> Any:

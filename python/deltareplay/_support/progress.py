@@ -83,13 +83,10 @@ def progress(callback: Callback) -> Iterator[None]:
 
 
 def show(seconds: float, listed: int, read: int, parts: tuple[int, int] | None) -> None:
-    """Report the progress of a call; the gate of the native module calls it.
+    """Report the progress of a call; the gate of the native module calls this function.
 
-    Args:
-        seconds: Seconds since the call began.
-        listed: Files listed in that time.
-        read: Bytes read in that time.
-        parts: The finished parts, and the number of all parts, of equal size; None if unknown.
+    ``listed`` files and ``read`` bytes are those of the call so far; ``parts`` are the numbers of
+    finished parts and of all parts, of equal size, or None if unknown.
     """
     fraction = None if parts is None or parts[1] == 0 else parts[0] / parts[1]
     current = Progress(seconds, listed, read, fraction)

@@ -43,9 +43,7 @@ def reader(
 ) -> pa.RecordBatchReader:
     """Return a reader whose errors keep their class, and that Ctrl-C interrupts at any time.
 
-    Args:
-        batches: The native batches, read on demand.
-        after_each: Called after each batch and at the end.
+    ``after_each`` is called after each batch and at the end.
     """
     schema = to_schema(batches.schema)
 

@@ -82,12 +82,7 @@ class Merge(Generic[Condition, Value]):
         run: Callable[[Sequence[Clause[Condition, Value]]], Written],
         clause: Callable[..., Clause[Condition, Value]] = Clause,
     ) -> Merge[Condition, Value]:
-        """Internal: create a merge.
-
-        Args:
-            run: Executes the merge.
-            clause: Creates a clause from its attributes, after checking them.
-        """
+        """Internal: create a merge that ``run`` executes; ``clause`` checks and creates clauses."""
         merge = cls.__new__(cls)
         merge.clauses = ()
         merge._run = run

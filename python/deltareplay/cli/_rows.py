@@ -142,9 +142,7 @@ def partitions(
 def by_partition(files: pa.Table, fields: Sequence[Field]) -> pa.Table:
     """Return files, rows and bytes of each partition; rows are null without statistics.
 
-    Args:
-        files: Files of a snapshot, with the physical names of partition columns.
-        fields: The columns of the table.
+    The files have the physical names of the partition columns, the fields their logical names.
     """
     import pyarrow as pa
     import pyarrow.compute as pc

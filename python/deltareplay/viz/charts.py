@@ -276,9 +276,7 @@ def treemap(tiles: Sequence[Tile], label: str) -> Html:
 def squarified(weights: Sequence[float], aspect: float) -> list[tuple[float, float, float, float]]:
     """Return rectangles in the unit square, nearly square once it is stretched by ``aspect``.
 
-    Args:
-        weights: Positive weights, in descending order.
-        aspect: The width of the picture divided by its height.
+    Their areas are in proportion to the weights, which are positive and descend.
 
     >>> squarified([3, 1], aspect=2)
     [(0.0, 0.0, 0.75, 1.0), (0.75, 0.0, 0.25, 1.0)]

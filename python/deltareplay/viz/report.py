@@ -76,13 +76,8 @@ def document(
 ) -> str:
     """Return a page with the style of the report.
 
-    Args:
-        title: The title of the page.
-        generator: The program that generated it.
-        header: The part above the navigation.
-        parts: Sections with their ids and their titles in the navigation.
-        footer: The part below the sections.
-        more_style: Additional style rules.
+    ``parts`` are sections with their ids and their titles in the navigation, which is below the
+    header; ``more_style`` are additional style rules.
     """
     style = Html(resource("report.css") + more_style)
     script = Html(resource("report.js"))
