@@ -37,19 +37,8 @@ def create(
 ) -> None:
     """Create or replace a table with the rows of a query; all columns are nullable.
 
-    Args:
-        spark: The session.
-        location: The location of the table.
-        query: The query, which defines columns and rows.
-        partition_by: The partition columns.
-        cluster_by: The clustering columns.
-        properties: Table properties.
-        comment: The comment of the table.
-        mode: What to do if the table exists, and if it does not: ``new``, ``if_not_exists``,
-            ``replace`` or ``or_replace``.
-
-    Raises:
-        DeltaReplayError: As by ``create_table``, before Spark runs the query; or as by ``write``.
+    ``mode`` is the core's: ``new``, ``if_not_exists``, ``replace`` or ``or_replace``. The
+    definition is checked before Spark runs the query.
     """
     rows = queries.run(spark, query)
     partition_by = partitions_among(rows.columns, partition_by)

@@ -47,12 +47,8 @@ def run(
     Raises:
         InvalidArgumentError: ``table.exists``: the target exists, and the mode is ``create``; or
             there is a table at the path of a new name, and the mode does not replace it;
-            ``definition.files``, as by ``check_hides_no_files``; or as by ``clone``.
-        TableNotFoundError: ``table.not_found``: there is no table to replace; ``name.not_delta``:
-            the name is that of a view or of another format; ``name.schema``, as by
-            ``registration.new_location``.
-        UnsupportedFeatureError: ``spark.no_delta`` or ``sql.string``, for a new name; or as by
-            ``clone``.
+            ``definition.files``, as by ``check_hides_no_files``.
+        TableNotFoundError: ``table.not_found``: there is no table to replace.
     """
     is_new_name = not (target.exists or target.is_path)
     if is_new_name:

@@ -69,20 +69,12 @@ def column(
 ) -> Field:
     """Return a column as a field of the log's schema.
 
-    Args:
-        name: Its name.
-        data_type: Its type, as DDL or as PySpark's.
-        nullable: Whether it may be null.
-        computed: The SQL expression of a generated column.
-        identity: Start and step of the generated values, and whether writers may insert values of
-            their own.
-        comment: Its comment.
-        default: The SQL expression of its default.
+    ``computed`` and ``default`` are SQL expressions. ``identity`` has the start and the step of the
+    generated values, and whether writers may insert values of their own.
 
     Raises:
         InvalidArgumentError: ``column.identity``: an identity column is not of type bigint;
             ``column.generated``: its step is 0, or its start or step does not fit into a bigint.
-        UnsupportedFeatureError: ``spark.collation``: the type has a collation.
     """
     from pyspark.sql.types import StructField, StructType
 
@@ -126,22 +118,7 @@ def declared(field: Field) -> Field:
 def execute(spark: SparkSession, definition: Definition) -> tuple[Table, str | None]:
     """Create or replace the table, and register its name in the catalog.
 
-    Returns:
-        The table, and its name in the catalog, if it has one.
-
-    Raises:
-        InvalidArgumentError: There is neither a name nor a path, or the name has another path
-            (``definition.place``); the text is not a name (``name.syntax``); there is a table
-            already, by this name or at the catalog's path for it (``table.exists``), or files
-            without a table (``definition.files``); the new definition of an existing table has no
-            columns (``definition.columns``); or as by ``column_expressions.check``.
-        TableNotFoundError: There is no table to replace (``name.not_delta``, or
-            ``table.not_found`` at a path); the name is that of a view or of another format
-            (``name.not_delta``); or, for a new name, there is no such schema, or it has no location
-            (``name.schema``).
-        UnsupportedFeatureError: ``spark.no_delta`` or ``sql.string``, for a new name.
-        DeltaReplayError: As by ``create_table`` and ``with_defaults``; or, with a query, as by
-            ``as_select.create``.
+    Return the table, and its name in the catalog, if it has one.
     """
     name = definition.name
     if name is None:
@@ -155,7 +132,9 @@ def create(spark: SparkSession, definition: Definition, entry: CatalogEntry) -> 
     """Create or replace the table whose name or path was looked up.
 
     Raises:
-        DeltaReplayError: As by ``execute``.
+        InvalidArgumentError: ``table.exists``: there is a table already, by this name or at the
+            catalog's path for it.
+        TableNotFoundError: ``name.not_delta``: there is no table to replace.
     """
     name, location = definition.name, definition.location
     if entry.is_path:

@@ -45,20 +45,10 @@ class Expressions:
         return cls(alias, {**qualifiers.aliases(table, alias), ("target",): alias})
 
     def condition(self, value: Any) -> Expression | None:
-        """Check the type of a condition, and return it with the qualifier; it may be None.
-
-        Raises:
-            TypeError: The condition is neither SQL text nor a column.
-        """
+        """Check the type of a condition, and return it with the qualifier; it may be None."""
         return qualifiers.with_aliases(checked_condition(value), self.aliases)
 
     def assignments(self, spark: SparkSession, value: Any, argument: str) -> dict[str, Expression]:
-        """Check the types of assignments, and return them by columns without the qualifier.
-
-        Raises:
-            TypeError: They are not a dict of strings to SQL text or columns.
-            InvalidArgumentError: They are None (``argument.type``), or set a column twice
-                (``statement.column``).
-        """
+        """Check the types of assignments, and return them by columns without the qualifier."""
         values = checked_assignments(value, argument)
         return without_alias(values, self.qualifier, settings.name_key(spark), self.aliases)

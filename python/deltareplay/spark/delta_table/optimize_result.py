@@ -118,17 +118,7 @@ def run(
 ) -> DataFrame:
     """Rewrite files, and return the metrics.
 
-    Args:
-        spark: The session.
-        table: The table.
-        where: An SQL condition on partition columns; None selects all files.
-        z_order_by: Columns of a Z-order; None compacts files, or clusters a clustered table.
-        purge: Whether only files with deleted rows or dropped columns are rewritten.
-        full: Whether files that were clustered by other columns are clustered again.
-
-    Raises:
-        InvalidArgumentError: ``alter.column``: a column of the Z-order has another spelling, and
-            the session distinguishes upper and lower case; or as by ``optimize``.
+    The arguments are those of ``deltareplay.spark.optimize``.
     """
     check_spelling(spark, table, map(_path, z_order_by or ()), "alter.column")
     started = _now()

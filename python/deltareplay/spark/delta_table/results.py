@@ -19,11 +19,7 @@ if TYPE_CHECKING:
 def affected(spark: SparkSession, metrics: Mapping[str, int], metric: str) -> DataFrame:
     """Return the result of ``DELETE`` and ``UPDATE``.
 
-    Args:
-        spark: The session.
-        metrics: The metrics of the commit.
-        metric: The metric that counts the rows. As in delta-spark, the count is -1 if it is
-            unknown.
+    ``metric`` counts the rows. As in delta-spark, the count is -1 if it is unknown.
     """
     return _row(spark, {"num_affected_rows": metrics.get(metric, -1)})
 
@@ -59,10 +55,7 @@ def restored(spark: SparkSession, table: Table, commit: Restored) -> DataFrame:
 def cloned(spark: SparkSession, metrics: Mapping[str, int]) -> DataFrame:
     """Return the result of ``SHALLOW CLONE`` in SQL.
 
-    Args:
-        spark: The session.
-        metrics: The metrics of the commit; empty if an existing table was kept, and then all values
-            of the result are -1.
+    Without metrics, because an existing table was kept, all values are -1.
     """
     columns = {
         "source_table_size": "sourceTableSize",

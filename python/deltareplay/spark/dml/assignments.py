@@ -61,9 +61,7 @@ class Assignments:
 
         Raises:
             InvalidArgumentError: ``statement.column``: the table has no such column, or it is set
-                twice. ``write.identity``: it is an identity column, which may not be set. Or as by
-                ``default_of``.
-            UnsupportedFeatureError: As by ``default_of``.
+                twice. ``write.identity``: it is an identity column, which may not be set.
         """
         values: dict[tuple[str, ...], Column] = {}
         key = settings.name_key(spark)
@@ -106,8 +104,7 @@ class Assignments:
             evolve: The option or clause that lets the statement evolve the schema, if any.
 
         Raises:
-            InvalidArgumentError: ``statement.column``: a void column is set to values; or as by
-                ``assigned``.
+            InvalidArgumentError: ``statement.column``: a void column is set to values.
         """
         paths = list(self.values)
         values = rows.select(
@@ -170,7 +167,6 @@ def default_of(spark: SparkSession, field: Field) -> Column:
     Raises:
         InvalidArgumentError: ``statement.column``: the column is NOT NULL and has no default.
             ``write.identity``: it is an identity column.
-        UnsupportedFeatureError: ``spark.expression``: Spark cannot evaluate the default safely.
     """
     if field.is_identity:
         raise InvalidArgumentError(
@@ -253,12 +249,6 @@ def without_alias(
     aliases: Aliases | None = None,
 ) -> dict[str, Expression]:
     """Remove the alias of the table from the columns of assignments, where it is redundant.
-
-    Args:
-        values: Columns and their values.
-        alias: The alias.
-        key: As ``settings.name_key``.
-        aliases: The aliases of tables, as for ``with_aliases``.
 
     Raises:
         InvalidArgumentError: ``statement.column``: a column is set twice, with and without it.

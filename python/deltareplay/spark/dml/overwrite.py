@@ -48,12 +48,7 @@ def covered_files(
     """Return the files that may have rows that satisfy a condition.
 
     The second value is the path of a file that may also have rows that do not satisfy it; None if
-    there is no such file.
-
-    Args:
-        snapshot: The version.
-        condition: The condition.
-        negation: A condition that is true for all rows that do not satisfy ``condition``.
+    there is no such file. ``negation`` is true for all of these rows.
     """
     covered = snapshot.files([*REMOVE_COLUMNS, _ROWS], condition)
     others: list[Any] = snapshot.files(["path"], negation)["path"].to_pylist()
@@ -62,11 +57,7 @@ def covered_files(
 
 
 def truncate(statement: DmlStatement) -> None:
-    """Remove all files in one commit; an empty table stays as it is.
-
-    Raises:
-        InvalidArgumentError: ``transaction.append_only``.
-    """
+    """Remove all files in one commit; an empty table stays as it is."""
     statement.refuse_append_only()
     live = statement.snapshot.files(REMOVE_COLUMNS)
     if live.num_rows == 0:
@@ -84,12 +75,8 @@ def same_partitions(
 ) -> pa.Table:
     """Return the live files in the partitions of written files.
 
-    Partition values are compared by type, not by their spelling in the log.
-
-    Args:
-        snapshot: The version of the live files.
-        written: The partition values of each written file.
-        zone: The time zone of timestamps in the log without a zone.
+    Partition values are compared by type, not by their spelling in the log; ``zone`` is the time
+    zone of timestamps that are written without one.
     """
     live = snapshot.files([*REMOVE_COLUMNS, "partitionValues_parsed"])
     if snapshot.partition_columns:

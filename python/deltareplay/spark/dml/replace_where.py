@@ -66,20 +66,7 @@ def replace(
 ) -> tuple[int | None, dict[str, int]]:
     """Delete the rows that satisfy a condition, as ``delete`` does, and add rows, in one commit.
 
-    Args:
-        statement: The table.
-        df: The new rows, all of which must satisfy the condition.
-        condition: The condition.
-        transaction: The transaction of the write.
-
-    Returns:
-        The version and the metrics of the commit.
-
-    Raises:
-        InvalidArgumentError: ``write.columns`` or ``write.identity``: the new rows do not fit the
-            table. ``write.constraint``: one of them does not satisfy the condition, or a rule of
-            the table. ``statement.expression``: Spark cannot resolve the condition.
-            ``transaction.append_only``: rows must not be removed from the table.
+    All new rows must satisfy the condition. Return the version and the metrics of the commit.
     """
     statement.refuse_append_only()
     candidates, _ = statement.matching_files(transaction, condition, _ALIAS)
@@ -92,20 +79,7 @@ def replace(
 def replace_matching(
     statement: DmlStatement, matching: Matching, transaction: Transaction
 ) -> tuple[int | None, dict[str, int]]:
-    """Replace the rows that match a new row, in one commit.
-
-    Args:
-        statement: The table.
-        matching: The new rows, and the condition of the rows that they replace.
-        transaction: The transaction of the write.
-
-    Returns:
-        The version and the metrics of the commit.
-
-    Raises:
-        InvalidArgumentError: As by ``replace``; ``write.columns``: a column of ``using`` is
-            missing, or two of the new rows' columns have the same name.
-    """
+    """Replace the rows that match a new row, in one commit; return its version and metrics."""
     statement.refuse_append_only()
     target, alias = statement.target, matching.alias
     source = MergeSource.of(matching.source, None)
@@ -163,7 +137,7 @@ def _commit(
     columns: Collection[str],
     transaction: Transaction,
 ) -> tuple[int | None, dict[str, int]]:
-    """Replace the marked rows by others, in one commit.
+    """Replace the marked rows by others, in one commit; return its version and metrics.
 
     Args:
         statement: The table.
@@ -172,9 +146,6 @@ def _commit(
         rows: The rows to add, with the columns of the table.
         columns: The columns whose values the user supplies.
         transaction: The transaction.
-
-    Returns:
-        The version and the metrics of the commit.
     """
     target = statement.target
     rows = inserted(rows, target.written_fields, tracks_rows=candidates.tracks_rows)

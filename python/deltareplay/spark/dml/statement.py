@@ -63,13 +63,6 @@ class DmlStatement:
         """Open the table, and check that it can be written, before any job.
 
         ``txn`` and ``user_metadata`` default to the session's settings.
-
-        Raises:
-            InvalidArgumentError: ``spark.setting``: a setting has an invalid value.
-                ``write.columns``: a column has a reserved name.
-            UnsupportedFeatureError: Spark is older than 4.0 (``spark.too_old``); or the table has a
-                feature that cannot be written (``write.feature``).
-            TableNotFoundError: As by ``resolved``; or ``table.not_found``: there is no table.
         """
         capabilities.require_spark_4(spark, "changing a table")
         snapshot = (
@@ -84,11 +77,7 @@ class DmlStatement:
         return cls(spark, snapshot, target, root, txn, session_txn, user_metadata)
 
     def refuse_append_only(self) -> None:
-        """Check that rows may be removed from the table.
-
-        Raises:
-            InvalidArgumentError: ``transaction.append_only``.
-        """
+        """Check that rows may be removed from the table."""
         if self.target.is_on("delta.appendOnly"):
             raise InvalidArgumentError(
                 "delta.appendOnly is true: rows can be added to the table, never removed",
@@ -131,16 +120,8 @@ class DmlStatement:
     ) -> tuple[Candidates, DataFrame]:
         """Return the files that may have matching rows, and record them as read.
 
-        Args:
-            transaction: The transaction of the statement.
-            where: The condition; None selects all files.
-            alias: The name of the table in the condition.
-
-        Returns:
-            The files, and an empty frame whose topmost node is the condition's filter.
-
-        Raises:
-            InvalidArgumentError: ``statement.expression``: Spark cannot resolve the condition.
+        Without a condition, these are all files. The second value is an empty frame whose topmost
+        node is the condition's filter.
         """
         empty, filter = self.empty(alias), None
         frame = empty

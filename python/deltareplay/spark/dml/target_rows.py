@@ -134,12 +134,7 @@ class RowSets:
     """Sets of rows: for each file, by its number, the positions of rows."""
 
     def __init__(self, spark: SparkSession, words: pa.Table) -> None:
-        """Create the sets from words of bits.
-
-        Args:
-            spark: The session.
-            words: The columns ``file``, ``word`` and ``bits``.
-        """
+        """Create the sets from the columns ``file``, ``word`` and ``bits``."""
         self._spark = spark
         self._native = _native.MarkedRows(words)
         #: The number of rows in the set of each file.
@@ -149,8 +144,7 @@ class RowSets:
     def of(cls, rows: DataFrame) -> RowSets:
         """Run a query, and return its rows as sets.
 
-        Args:
-            rows: Rows with ``hidden_columns.FILE`` and ``hidden_columns.ROW_NUMBER``.
+        The rows have ``FILE`` and ``ROW_NUMBER`` of ``hidden_columns``.
         """
         return cls(rows.sparkSession, words(rows, {"bits": bit()}))
 
@@ -196,12 +190,8 @@ class RowSets:
     ) -> Mapping[str, Mapping[str, Any]]:
         """Write deletion vectors, merged with the existing vectors of the files.
 
-        Args:
-            transaction: The transaction that will commit them.
-            files: Rows of ``Candidates.files``.
-
-        Returns:
-            The descriptors, by the path of the data file.
+        Return the descriptors, by the path of the data file. ``files`` are rows of
+        ``Candidates.files``.
         """
         numbers: list[Any] = files[hidden_columns.FILE].to_pylist()
         existing = [

@@ -134,12 +134,7 @@ def _updated(
 ) -> DataFrame:
     """Return the updated rows, with their images if the table has a change data feed.
 
-    Args:
-        rows: Rows of ``Candidates`` under the alias, all of which are updated; with
-            ``hidden_columns.MARKED``, only the marked ones.
-        statement: The statement.
-        assignments: The assignments.
-        alias: The alias.
+    All of ``rows`` are updated; with ``hidden_columns.MARKED``, only the marked ones.
     """
     from pyspark.sql import functions as sf
 

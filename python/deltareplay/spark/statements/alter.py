@@ -53,7 +53,6 @@ class Alter(SharedStatement):
         """Parse what follows the name.
 
         Raises:
-            InvalidArgumentError: ``sql.syntax``.
             UnsupportedFeatureError: ``sql.alter``: the clause is not supported.
         """
         for words, parse in _CLAUSES:
@@ -72,11 +71,6 @@ class Alter(SharedStatement):
         """Change the table in one commit at most.
 
         Only ``DROP FEATURE`` and the property ``delta.enableRowTracking`` may make more commits.
-
-        Raises:
-            InvalidArgumentError: As by the method of ``Table``; or ``alter.column``.
-            UnsupportedFeatureError: As by the method; ``sql.alter``: the change of a type needs an
-                UPDATE, or the catalog does not take the change; or ``spark.too_old``.
         """
         if isinstance(self.clause, CatalogChange):
             self.clause.check(spark, entry)
@@ -89,12 +83,7 @@ class Alter(SharedStatement):
 
 
 def unsupported(clause: str, remedy: str) -> UnsupportedFeatureError:
-    """Return the error for a clause that is not supported.
-
-    Args:
-        clause: The clause after the name of the table.
-        remedy: What to do instead.
-    """
+    """Return the error for a clause of ``ALTER TABLE``, with what to do instead."""
     return UnsupportedFeatureError(
         f"ALTER TABLE ... {clause} is not supported for Delta tables: {remedy}", code="sql.alter"
     )
@@ -515,11 +504,7 @@ def _type_change(schema: Struct, path: Name, data_type: str) -> list[Change]:
 
 
 def _declared(schema: Struct, path: Name) -> Type:
-    """Return the type of an existing column, with the limits of its strings.
-
-    Raises:
-        CorruptTableError: ``schema.metadata``.
-    """
+    """Return the type of an existing column, with the limits of its strings."""
     column = fields_on_path(schema, path)[0]
     column_metadata.check([column])
     type_ = declared_type(column)

@@ -29,16 +29,7 @@ Edit = tuple[int, int, str]
 def substitute(spark: SparkSession, text: str, arguments: Arguments | None) -> Sql:
     """Substitute the parameters of a statement, names for ``IDENTIFIER(...)``, and variables.
 
-    Args:
-        spark: The session.
-        text: The statement.
-        arguments: Values by name, or in order, as ``SparkSession.sql`` takes them.
-
-    Raises:
-        InvalidArgumentError: ``sql.arguments``: a ``?`` has no value, or there are more values in
-            order than ``?``; ``name.syntax``: the value of ``IDENTIFIER`` is not a name;
-            ``sql.syntax``: a variable refers to itself; or ``sql.token``.
-        UnsupportedFeatureError: ``sql.arguments``: there is no literal for the type of a value.
+    Arguments are values by name, or in order, as ``SparkSession.sql`` takes them.
     """
     sql = dialect.translated(spark, text)
     if arguments:

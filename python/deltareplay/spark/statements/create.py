@@ -132,7 +132,6 @@ class CreateTable(Statement):
         """Parse the definition of the table.
 
         Raises:
-            InvalidArgumentError: ``sql.syntax``.
             UnsupportedFeatureError: ``sql.create``: a clause is not supported for Delta tables.
         """
         if parser.takes("("):
@@ -165,11 +164,7 @@ class CreateTable(Statement):
             InvalidArgumentError: ``definition.default``: a column has a default, and the statement
                 does not enable the feature for defaults; ``definition.differs``: the existing table
                 at the location has another definition; ``table.exists``: there is a table at the
-                location, and the statement has a query; or as by ``definition.column`` and
-                ``definition.create``.
-            TableNotFoundError: As by ``definition.create``.
-            UnsupportedFeatureError: ``spark.too_old``; or as by ``definition.column`` and
-                ``definition.create``.
+                location, and the statement has a query.
         """
         if self.only_registers and lookup.at_path(str(self.location)).native.exists():
             registration.check_takes_delta(spark)

@@ -46,11 +46,7 @@ class CreateTableLike(create.CreateTable):
         return cls(table, mode, create.provider(parser), parser.text, source=source)
 
     def read_clauses(self, parser: Parser) -> None:
-        """Parse the clauses after the source.
-
-        Raises:
-            InvalidArgumentError: ``sql.syntax``: the statement has other clauses.
-        """
+        """Parse the clauses after the source: ``USING``, ``LOCATION`` and ``TBLPROPERTIES``."""
         start = parser.index
         super().read_clauses(parser)
         others = self.columns, self.partition_by, self.cluster_by, self.comment, self.options
@@ -68,12 +64,7 @@ class CreateTableLike(create.CreateTable):
         return lookup.find(spark, self.table) if is_delta else None
 
     def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:
-        """Create the table in one commit, and register its name in the catalog.
-
-        Raises:
-            InvalidArgumentError: ``table.exists``; or as by ``definition.create``.
-            TableNotFoundError: There is no such source.
-        """
+        """Create the table in one commit, and register its name in the catalog."""
         capabilities.require_spark_4(spark, "CREATE TABLE")
         if self.mode == "create_if_not_exists" and entry.exists and not entry.is_view:
             return empty_frame(spark)

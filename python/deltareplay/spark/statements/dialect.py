@@ -23,9 +23,6 @@ def translated(spark: SparkSession, text: str) -> Sql:
     Spark does both when it parses a text: it substitutes the setting for ``${name}``, and reads
     ``"name"`` as an identifier if both ``spark.sql.ansi.enabled`` and
     ``spark.sql.ansi.doubleQuotedIdentifiers`` are true.
-
-    Raises:
-        InvalidArgumentError: ``sql.syntax``: a variable refers to itself; or ``sql.token``.
     """
     if "${" in text and capabilities.is_on(spark, "spark.sql.variable.substitute"):
         text = _with_values(spark, text, ())

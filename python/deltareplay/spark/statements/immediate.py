@@ -61,8 +61,7 @@ class ExecuteImmediate:
 
         Raises:
             InvalidArgumentError: ``sql.arguments``: the text is null; only some of the values have
-                names, or two have the same; or as by ``substitute``.
-            UnsupportedFeatureError: As by ``substitute``.
+                names, or two have the same.
         """
         [row] = spark.sql(f"SELECT CAST(({self.text}) AS STRING)").collect()
         if row[0] is None:

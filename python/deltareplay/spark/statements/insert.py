@@ -112,13 +112,7 @@ class Insert(SharedStatement):
         return True
 
     def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:
-        """Write the rows of the query, cast to the types of the table.
-
-        Raises:
-            InvalidArgumentError: ``write.columns``: the query has more or fewer columns, or the
-                table does not have a listed column; ``write.partitions``: ``PARTITION`` names
-                another column; or as by ``write``.
-        """
+        """Write the rows of the query, cast to the types of the table."""
         snapshot = entry.table().snapshot()
         target = TargetTable.of(snapshot)
         if self.using or self.on is not None:

@@ -47,7 +47,7 @@ def aligned_rows(
 
     Raises:
         InvalidArgumentError: ``write.columns``: there are more or fewer columns, or Spark has no
-            cast to the type of one; or as by ``converted_by_position``.
+            cast to the type of one.
     """
     from pyspark.sql import functions as sf
 
@@ -88,13 +88,7 @@ def aligned_rows(
 def _cast(rows: DataFrame, values: Sequence[Column], names: Sequence[str]) -> DataFrame:
     """Select the values; Spark checks their casts now, not when the rows are written.
 
-    Args:
-        rows: The rows; the names of their columns are ``_`` and their positions.
-        values: The columns with the table's types.
-        names: Their names.
-
-    Raises:
-        InvalidArgumentError: ``write.columns``: Spark has no cast to the type of a column.
+    The columns of the rows are ``_0``, ``_1`` and so on; errors have the names of the values.
     """
     from pyspark.errors import AnalysisException
 
@@ -129,12 +123,8 @@ def _never(old: str, new: str) -> bool:  # noqa: ARG001
 def is_compatible(table: Sequence[Field], rows: Sequence[Field], widens: Widens) -> bool:
     """Return whether rows have the table's names and types, at any depth and in any order.
 
-    Such rows are matched by name. They may have additional columns and fields.
-
-    Args:
-        table: The columns of the table, all of which the rows must have.
-        rows: The columns of the rows.
-        widens: Returns whether the table's type is widened to that of the rows.
+    Such rows are matched by name. They need all columns of the table, and may have more. ``widens``
+    returns whether the table's type is widened to that of the rows.
     """
     columns_by_key = {column.key: column for column in table}
     if not set(columns_by_key) <= {column.key for column in rows}:
@@ -178,18 +168,11 @@ def converted_by_position(
 ) -> Column:
     """Convert a value to the names of a column's fields, and to its types unless they are widened.
 
-    Additional fields keep their names.
-
-    Args:
-        spark: The session.
-        value: The value.
-        source: The field of the value.
-        target: The column of the table.
-        widens: Returns whether the column's type is widened to that of the value.
-        only_structs: Whether to leave arrays and maps unchanged, with the names in them.
+    Additional fields keep their names. With ``only_structs``, arrays and maps stay unchanged, with
+    the names in them.
 
     Raises:
-        InvalidArgumentError: ``write.columns``: the value lacks fields; or as by ``converted``.
+        InvalidArgumentError: ``write.columns``: the value lacks fields.
     """
     if is_collated(source):  # strings of a table compare by bytes
         source = Field(source.name, nullable(source.type))

@@ -106,13 +106,7 @@ class Compaction:
     def __init__(
         self, spark: SparkSession, target: TargetTable, plan: _native.OptimizePlan
     ) -> None:
-        """Prepare the rewrite; nothing is written yet.
-
-        Args:
-            spark: The session.
-            target: The table.
-            plan: The plan of the optimize.
-        """
+        """Prepare the rewrite; nothing is written yet."""
         self._spark = spark
         self._table = target.table
         self._definition = target.definition
@@ -121,13 +115,9 @@ class Compaction:
     def commit(self, user_metadata: str | None) -> Written:
         """Run the tasks, and commit the files that they wrote.
 
-        Args:
-            user_metadata: Any text for the commit.
-
         Raises:
             CommitConflictError: Another writer removed or changed a file that was rewritten.
             StorageError: ``rows.vacuumed``: a vacuum deleted files that the tasks wrote.
-            DeltaReplayError: As by ``run.results``.
         """
         added = self._ordered() if self._plan.is_ordered else self._packed()
         text = settings.user_metadata(self._spark) if user_metadata is None else user_metadata
@@ -176,13 +166,8 @@ class Compaction:
 def after_write(spark: SparkSession, target: TargetTable, version: int, added: pa.Table) -> None:
     """Compact small files after a write, if the session or the table enables it.
 
-    Failures, except the one below, are warnings, because the write is committed.
-
-    Args:
-        spark: The session.
-        target: The table that was written to.
-        version: The version that the write committed.
-        added: The columns of ``add`` of the files that it added.
+    ``added`` has the columns of ``add`` of the files that the write added. Failures, except the one
+    below, are warnings, because the write is committed.
 
     Raises:
         CommitStateUnknownError: It is not known whether the compaction was committed.

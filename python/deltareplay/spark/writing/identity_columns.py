@@ -59,9 +59,7 @@ def value(field: Field) -> Column:
 def farthest(field: Field, stored: str) -> Column:
     """Return the aggregate for the value that is farthest from the start of the sequence.
 
-    Args:
-        field: The column.
-        stored: Its name in the rows.
+    ``stored`` is the name of the column in the rows.
     """
     from pyspark.sql import functions as sf
 
@@ -75,10 +73,7 @@ def _step(field: Field) -> int:
 def set_marks(transaction: Transaction, target: TargetTable, marks: Mapping[str, int]) -> None:
     """Stage the new high-water marks of identity columns.
 
-    Args:
-        transaction: The transaction.
-        target: The table.
-        marks: The value farthest from the start, by the name of the column.
+    ``marks`` has the value farthest from the start, by the name of the column.
     """
     metadata = _native.with_identity_marks(target.metadata, list(marks.items()))
     if metadata is not None:
@@ -86,11 +81,7 @@ def set_marks(transaction: Transaction, target: TargetTable, marks: Mapping[str,
 
 
 def refuse_assigned(df: DataFrame, target: TargetTable) -> None:
-    """Check that rows have no values for a column that is GENERATED ALWAYS AS IDENTITY.
-
-    Raises:
-        InvalidArgumentError: ``write.identity``.
-    """
+    """Check that rows have no values for a column that is GENERATED ALWAYS AS IDENTITY."""
     columns = {name.lower() for name in df.columns}
     for field in target.written_fields:
         if field.key in columns:

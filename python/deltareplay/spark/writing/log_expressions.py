@@ -27,11 +27,7 @@ _SPARKS_PACKAGE = "org.apache.spark.sql.catalyst.expressions."
 def sql(spark: SparkSession, text: str, source: str, columns: Sequence[str]) -> str:
     """Return an expression as SQL for Spark, usable as an operand in any expression.
 
-    Args:
-        spark: The session.
-        text: The expression in the log.
-        source: A description of the expression, for errors.
-        columns: The columns that it may refer to.
+    ``source`` describes the expression in errors; ``columns`` are those that it may refer to.
 
     Raises:
         UnsupportedFeatureError: ``spark.expression``: it uses anything but columns, operators, and
@@ -84,15 +80,7 @@ def _parsed(printed: str, source: str) -> Column:
 
 
 def check(rows: DataFrame, values: Mapping[str, Column]) -> None:
-    """Check that Spark can resolve expressions, by their descriptions.
-
-    Args:
-        rows: The rows on which they are evaluated.
-        values: The expressions.
-
-    Raises:
-        UnsupportedFeatureError: ``spark.expression``: Spark cannot resolve one of them.
-    """
+    """Check that Spark can resolve expressions on rows, by the expressions' descriptions."""
     if not values or _resolution_error(rows, *values.values()) is None:
         return
     for source, column in values.items():
@@ -118,11 +106,7 @@ def _unresolved(source: str, cause: Exception) -> UnsupportedFeatureError:
 
 
 def generated(spark: SparkSession, field: Field, columns: Sequence[str]) -> Column:
-    """Return the value of a generated column, in its type.
-
-    Raises:
-        UnsupportedFeatureError: As by ``value``.
-    """
+    """Return the value of a generated column, in its type."""
     computed = value(spark, field.generation_expression, generated_by(field), columns)
     return computed.cast(spark_type(field.type))
 
@@ -133,11 +117,7 @@ def generated_by(field: Field) -> str:
 
 
 def default(spark: SparkSession, field: Field) -> str:
-    """Return the default of a column as SQL; ``NULL`` if it has none.
-
-    Raises:
-        UnsupportedFeatureError: As by ``value`` and ``check``.
-    """
+    """Return the default of a column as SQL; ``NULL`` if it has none."""
     if field.default is None:
         return "NULL"
     source = f"the default of the column {field.name} ({DEFAULT})"

@@ -56,18 +56,7 @@ class FileRows:
 
     @classmethod
     def of(cls, df: DataFrame, target: TargetTable, replace_where: str | None) -> FileRows:
-        """Convert rows to a table's columns.
-
-        Args:
-            df: The rows.
-            target: The table.
-            replace_where: A condition that all rows must satisfy.
-
-        Raises:
-            InvalidArgumentError: As by ``table_rows`` and ``as_stored``; or ``write.identity``: the
-                rows have values of a column that is GENERATED ALWAYS AS IDENTITY.
-            UnsupportedFeatureError: As by ``table_rows`` and ``as_stored``.
-        """
+        """Convert rows to a table's columns; all of them must satisfy ``replace_where``."""
         identity_columns.refuse_assigned(df, target)
         rows = table_rows(df, target, replace_where=replace_where)
         return cls.as_stored(rows, target, supplied=df.columns)
@@ -254,13 +243,9 @@ class StagedWrite:
     def __init__(
         self, spark: SparkSession, target: TargetTable, name: str, root: str | None
     ) -> None:
-        """Choose the name of the directory, without writing anything.
+        """Choose the directory, without writing anything.
 
-        Args:
-            spark: The session.
-            target: The table.
-            name: The name of the directory, unique to this write.
-            root: The table's Hadoop path, if it is not its URI.
+        Its name is unique to this write. ``root`` is the table's Hadoop path, if it is not its URI.
         """
         self._spark = spark
         self._target = target
@@ -275,7 +260,6 @@ class StagedWrite:
             InvalidArgumentError: ``write.constraint``: a row breaks a constraint.
             StorageError: ``write.uncommitted_files``: the directory has other rows or files than
                 the tasks committed.
-            UnsupportedFeatureError: As by ``in_own_session``.
         """
         from pyspark.sql import Observation
         from pyspark.sql import functions as sf
@@ -431,12 +415,7 @@ _ADD = pa.schema(
 def commit_or_discard(transaction: Transaction, discard: Callable[[], None]) -> int | None:
     """Commit; delete the written files if it is certain that nothing was committed.
 
-    Args:
-        transaction: The transaction to commit.
-        discard: Deletes the written files.
-
-    Returns:
-        The version; None if the application had committed its batch before.
+    Return the version; None if the application had committed its batch before.
     """
     try:
         version = transaction.commit()
@@ -461,28 +440,13 @@ def commit_rows(
 ) -> WrittenVersion:
     """Write the rows and commit them with the staged actions.
 
-    The written files are deleted if it is certain that nothing was committed.
-
-    Args:
-        spark: The session.
-        rows: The rows.
-        location: The location of the table.
-        target: The table.
-        transaction: The transaction.
-        stage_others: Receives the columns of ``add`` of the written files, stages actions that
-            depend on them, and returns additional metrics.
-        root: The table's Hadoop path, if it is not its URI.
+    The written files are deleted if it is certain that nothing was committed. ``stage_others``
+    takes the columns of ``add`` of the written files, stages actions that depend on them, and
+    returns additional metrics.
 
     Returns:
         The version, which is None if there was nothing to commit, or if the application had
         committed its batch before; and the metrics.
-
-    Raises:
-        InvalidArgumentError: ``write.constraint``: a row breaks a constraint.
-        StorageError: As by ``StagedWrite.write``; or ``rows.vacuumed``: a vacuum deleted files of
-            this write.
-        CommitConflictError: Another writer's commit conflicts.
-        CommitStateUnknownError: It is unknown whether the commit exists; the files remain.
     """
     staged = StagedWrite(spark, target, uuid.uuid4().hex, root)
     try:

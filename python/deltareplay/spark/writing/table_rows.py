@@ -102,12 +102,7 @@ def _logical(
 
 
 def default(spark: SparkSession, field: Field) -> Column:
-    """Return the value of a column that the rows lack.
-
-    Raises:
-        InvalidArgumentError: As by ``identity_columns.value``.
-        UnsupportedFeatureError: ``spark.expression``: Spark cannot evaluate its default.
-    """
+    """Return the value of a column that the rows lack."""
     from pyspark.sql import functions as sf
 
     if field.is_identity:
@@ -117,12 +112,7 @@ def default(spark: SparkSession, field: Field) -> Column:
 
 
 def check_types(schema: StructType, target: TargetTable) -> None:
-    """Check that the types of the rows' columns fit the table's.
-
-    Raises:
-        InvalidArgumentError: ``write.columns``.
-        UnsupportedFeatureError: ``spark.collation``.
-    """
+    """Check that the types of the rows' columns fit the table's."""
     targets = {field.key: field for field in target.written_fields}
     for field in fields_of(schema):
         refuse_collation(field)
@@ -180,16 +170,8 @@ def assigned(
 ) -> Column:
     """Convert a value for assignment to a column: cast it from any type, or fail.
 
-    Args:
-        spark: The session.
-        column: The value.
-        source: The field of the value.
-        target: The field of the table.
-        partial: Whether struct values may lack fields.
-        evolve: The option or clause that lets the statement evolve the schema, if any.
-
-    Raises:
-        InvalidArgumentError: As by ``arranged`` and ``converted``.
+    With ``partial``, struct values may lack fields. ``evolve`` is the option or clause that lets
+    the statement evolve the schema, if any.
     """
     source_type, target_type = nullable(source.type), nullable(target.type)
     if is_collated(source):
@@ -219,8 +201,8 @@ def _with_constraints(
         rows: Rows with the table's columns.
         target: The table.
         computed: Generated columns that were computed here, and need no check.
-        replace_where: A condition of the write.
-        only: A boolean column that selects the rows to check; None for all.
+        replace_where: As for ``table_rows``.
+        only: As for ``table_rows``.
     """
     from pyspark.sql import functions as sf
 
@@ -345,9 +327,7 @@ def _not_null(fields: Sequence[Field], above: str) -> Iterator[_Condition]:
 def _without_nulls(value: Column, type_: Type) -> Column | None:
     """Return the condition that nulls are only where the type allows them; None if it always holds.
 
-    Args:
-        value: The value, which may be null itself.
-        type_: Its type.
+    The value may be null itself.
     """
     from pyspark.sql import functions as sf
 
@@ -398,15 +378,7 @@ def converted(
 ) -> Column:
     """Cast a value to another type; a part of it that does not fit fails the task.
 
-    Fields of structs are matched by position.
-
-    Args:
-        spark: The session.
-        value: The value.
-        source: Its type.
-        target: The other type.
-        name: The column, for messages.
-        code: The code of errors.
+    Fields of structs are matched by position. ``name`` is the column, for messages.
 
     Raises:
         InvalidArgumentError: The types differ in structure; ``spark.setting``: the session's store

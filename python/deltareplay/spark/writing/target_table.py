@@ -106,11 +106,8 @@ class TargetTable:
     ) -> TargetTable:
         """Return the table with the columns of rows in place of its own.
 
-        With column mapping, columns that stay keep their ids and physical names.
-
-        Args:
-            schema: The columns of the rows.
-            partition_by: The new partition columns; None keeps the existing ones.
+        With column mapping, columns that stay keep their ids and physical names. Without
+        ``partition_by``, the partition columns stay.
 
         Raises:
             InvalidArgumentError: A column that no table can have, or a partition column is not
@@ -123,12 +120,7 @@ class TargetTable:
         return self._with_metadata(metadata)
 
     def widens(self, old: str, new: str) -> bool:
-        """Return whether a column's primitive type is widened to that of rows.
-
-        Args:
-            old: The name of the type in the schema of the table.
-            new: The name of the type of the rows.
-        """
+        """Return whether a column's primitive type is widened to that of rows."""
         return self.is_on("delta.enableTypeWidening") and _native.widens(old, new)
 
     @property
@@ -186,11 +178,7 @@ class TargetTable:
         return self.metadata, self.protocol
 
     def refuse_void(self) -> None:
-        """Check that void columns are only where files can leave them out.
-
-        Raises:
-            InvalidArgumentError: ``write.columns``.
-        """
+        """Check that void columns are only where files can leave them out."""
         partitions = {name.lower() for name in self.partition_columns}
         for column in self.fields:
             name = column.name
@@ -223,11 +211,7 @@ class TargetTable:
         self.refuse_hidden()
 
     def refuse_hidden(self) -> None:
-        """Check that no column has the name of a column that a statement adds.
-
-        Raises:
-            InvalidArgumentError: ``write.columns``.
-        """
+        """Check that no column has the name of a column that a statement adds."""
         mode = mapping_mode(self.properties)
         for field in self.fields:
             for name in (field.name, field.physical_name(mode)):
@@ -251,11 +235,7 @@ class TargetTable:
     ) -> Transaction:
         """Begin a transaction that also creates the table or changes its columns, if needed.
 
-        Args:
-            snapshot: The version that the write starts from; None for a new table.
-            operation: As in ``Table.transaction``.
-            parameters: As in ``Table.transaction``.
-            user_metadata: As in ``Table.transaction``.
+        Without a snapshot, the table is new.
         """
         if snapshot is None:
             native = self.table.native.transaction(None, operation)
@@ -274,11 +254,7 @@ class TargetTable:
 
 
 def check_writable(protocol: Protocol) -> None:
-    """Check that files written by Spark support the features of a protocol.
-
-    Raises:
-        UnsupportedFeatureError: ``write.feature``.
-    """
+    """Check that files written by Spark support the features of a protocol."""
     features = set(protocol.writer_features or ())
     unsupported = sorted(
         feature for feature in features if feature.startswith(("iceberg", "materialize"))
@@ -397,11 +373,7 @@ def _without_lengths(field: Field) -> Field:
 
 
 def refuse_collation(field: Field) -> None:
-    """Check that the strings of a column have no collation.
-
-    Raises:
-        UnsupportedFeatureError: ``spark.collation``.
-    """
+    """Check that the strings of a column have no collation."""
     name = _collated(field)
     if name is not None:
         raise UnsupportedFeatureError(

@@ -41,13 +41,7 @@ _ZONE_DEPENDENT = frozenset(
 def check_expressions(fields: Sequence[Field], column_names: Collection[str], zone: str) -> None:
     """Check that generated columns and defaults have the same values in the time zone as in UTC.
 
-    Args:
-        fields: The columns of the table.
-        column_names: The columns that the rows have: their defaults are not computed.
-        zone: The time zone of the session.
-
-    Raises:
-        UnsupportedFeatureError: ``write.feature``: an expression may depend on the zone.
+    The rows have ``column_names``, whose defaults are not computed.
     """
     types = {field.key: field.type for field in fields}
     names = {name.lower() for name in column_names}
@@ -66,17 +60,7 @@ def check_expressions(fields: Sequence[Field], column_names: Collection[str], zo
 
 
 def check_casts(fields: Sequence[Field], rows: Sequence[Field], zone: str) -> None:
-    """Check that no column has to be cast to a timestamp, or from one.
-
-    Args:
-        fields: The columns of the table.
-        rows: The columns of the rows.
-        zone: The time zone of the session.
-
-    Raises:
-        InvalidArgumentError: ``write.columns``: a column, or a part of it, is a timestamp in the
-            table and another type in the rows, or the reverse.
-    """
+    """Check that no column has to be cast to a timestamp, or from one."""
     sources = {field.key: field.type for field in rows}
     for field in fields:
         source = sources.get(field.key, "void")
@@ -90,16 +74,7 @@ def check_casts(fields: Sequence[Field], rows: Sequence[Field], zone: str) -> No
 
 
 def check_condition(condition: str, target: TargetTable, zone: str) -> None:
-    """Check that ``replaceWhere`` is true for the same rows in the time zone as in UTC.
-
-    Args:
-        condition: The condition of ``replaceWhere``.
-        target: The table.
-        zone: The time zone of the session.
-
-    Raises:
-        InvalidArgumentError: ``write.replace_where``: the condition depends on the zone.
-    """
+    """Check that ``replaceWhere`` is true for the same rows in the time zone as in UTC."""
     schema_string = target.metadata.schema_string
     if filters.depends_on_zone(condition, schema_string, target.partition_columns):
         raise InvalidArgumentError(
@@ -113,10 +88,8 @@ def check_condition(condition: str, target: TargetTable, zone: str) -> None:
 def _depends_on_zone(text: str, type_: Type, types: Mapping[str, Type]) -> bool:
     """Return whether an expression may have another value in another time zone.
 
-    Args:
-        text: The expression.
-        type_: The type of the column that it computes.
-        types: The types of the columns that it may refer to, by key.
+    ``type_`` is that of the computed column; ``types`` are those of the columns that the expression
+    may refer to, by key.
     """
     parsed = list(tokens(text))
     plain = [token for token in parsed if token.text not in ("(", ")", "")]

@@ -60,11 +60,7 @@ def _parameters(clause: Clause) -> dict[str, str]:
 
 
 def check(clauses: Sequence[Clause]) -> None:
-    """Check that there are clauses, and that each of them can apply.
-
-    Raises:
-        InvalidArgumentError: ``rows.merge``.
-    """
+    """Check that there are clauses, and that each of them can apply."""
     if not clauses:
         raise InvalidArgumentError("a merge needs at least one clause", code="rows.merge")
     for index, clause in enumerate(clauses, 1):
@@ -102,11 +98,7 @@ def source_fields_to_add(fields: Sequence[Field], clauses: Sequence[Clause]) -> 
 def refuse_untyped(
     fields: Sequence[Field], clauses: Sequence[Clause], void_columns: Sequence[str]
 ) -> None:
-    """Check that no clause sets a void column to values, which could not be stored.
-
-    Raises:
-        InvalidArgumentError: ``statement.column``.
-    """
+    """Check that no clause sets a void column to values, which could not be stored."""
     void = set(map(str.lower, void_columns))
     for field in source_fields_to_add(fields, clauses):
         if field.key in void and field.type != "void":
@@ -205,9 +197,8 @@ class JoinedColumns:
         """Return the assignments of a clause.
 
         Raises:
-            InvalidArgumentError: As in ``Assignments.of``; also ``statement.column``: the source
-                lacks a column that a clause for all columns sets.
-            UnsupportedFeatureError: As in ``Assignments.of``.
+            InvalidArgumentError: ``statement.column``: the source lacks a column that a clause for
+                all columns sets.
         """
         from pyspark.sql import functions as sf
 
@@ -301,11 +292,7 @@ def with_clause(
 ) -> DataFrame:
     """Add the index of the clause that applies to joined rows as ``hidden_columns.CLAUSE``, or -1.
 
-    Args:
-        joined: The rows.
-        clauses: The clauses, in their order.
-        kinds: The kinds of clauses to evaluate, each with the condition that a row is of this kind.
-        columns: The columns of the rows.
+    ``kinds`` has the kinds of clauses to evaluate, each with the condition that a row is of it.
     """
     rows = joined
     for when in (kind for kind in KINDS if kind in kinds):
@@ -329,7 +316,7 @@ def changed(
     Args:
         joined: The joined rows.
         clauses: The clauses.
-        kinds: The kinds of clauses to evaluate, each with the condition that a row is of this kind.
+        kinds: As for ``with_clause``.
         columns: The columns of the rows.
         returned: The indexes of the clauses whose rows are returned.
         evolves: Whether the schema evolves.

@@ -146,13 +146,7 @@ class MergeExecution:
     def check(self, empty: DataFrame, source: DataFrame) -> DataFrame:
         """Let Spark analyze the merge before the first job; return the empty joined frame.
 
-        Args:
-            empty: An empty frame with the table's columns.
-            source: The rows of the source.
-
-        Raises:
-            InvalidArgumentError: ``statement.expression``: Spark cannot resolve an expression; or
-                as by ``JoinedColumns.assignments``.
+        ``empty`` is an empty frame with the table's columns.
         """
         pairs = analyzed(lambda: empty.join(source, as_column(self.on), "full"))
         joined = self.columns.with_copies(pairs)
@@ -309,12 +303,9 @@ class MergeExecution:
         whens: Sequence[When],
         selected: Mapping[When, Column] | None = None,
     ) -> DataFrame:
-        """Apply clauses to joined rows; return the table's columns, and hidden columns.
+        """Apply kinds of clauses to joined rows; return the table's columns, and hidden columns.
 
-        Args:
-            joined: The rows.
-            whens: The kinds of clauses that apply to them.
-            selected: The rows to which each kind applies; by default as the join determines.
+        ``selected`` has the rows to which each kind applies; by default as the join determines.
         """
         from pyspark.sql import functions as sf
 

@@ -243,16 +243,12 @@ def repeatable(
 ) -> Expression | None:
     """Return a condition with a fixed current time; check that it is deterministic.
 
-    None is returned as it is.
-
-    Args:
-        condition: SQL text or a column.
-        rows: A frame with the columns that the condition may refer to; its rows are not read.
-        now: The current time, in UTC.
+    ``rows`` has the columns that the condition may refer to; its rows are not read. ``now`` is in
+    UTC. Without a condition, the result is None.
 
     Raises:
         InvalidArgumentError: ``statement.unrepeatable``: the condition is not deterministic, or
-            uses the current time in a way that cannot be replaced; or as by ``analyzed``.
+            uses the current time in a way that cannot be replaced.
     """
     if condition is None:
         return None
@@ -267,9 +263,7 @@ def repeatable(
 def uses_current_time(text: str, columns: Collection[str]) -> bool:
     """Return whether SQL text calls a function, or has a literal, that is the current time.
 
-    Args:
-        text: The SQL text.
-        columns: The columns that it may refer to.
+    A name without parentheses is no call if it is among the columns.
 
     >>> uses_current_time("at < current_time(3)", ["at"]), uses_current_time("now = 'now()'", [])
     (True, False)
