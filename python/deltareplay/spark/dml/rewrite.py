@@ -7,6 +7,7 @@ are not deterministic are equal in both.
 from __future__ import annotations
 
 import uuid
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -37,7 +38,7 @@ class Rewrite:
     files are copied, with their row ids. A file without any remaining row is removed.
 
     Attributes:
-        metrics: Counts of files, rows and bytes, under neutral names.
+        metrics: Counts of files, rows and bytes.
     """
 
     def __init__(
@@ -49,12 +50,8 @@ class Rewrite:
     ) -> None:
         """Prepare the rewrite; nothing is written yet.
 
-        Args:
-            candidates: The files.
-            target: The table.
-            transaction: The transaction.
-            columns: The columns of new rows that the statement supplies; None for all. The write
-                generates the others.
+        ``columns`` are those of new rows that the statement supplies; None for all. The write
+        generates the others.
         """
         self._supplied = target.written_names if columns is None else columns
         self._candidates = candidates
@@ -63,23 +60,7 @@ class Rewrite:
         self._staged: StagedWrite | None = None
         self._added: pa.Table | None = None
         self._removed: set[int] = set()
-        self.metrics = dict.fromkeys(
-            (
-                "copied_rows",
-                "added_files",
-                "added_bytes",
-                "output_rows",
-                "removed_files",
-                "removed_bytes",
-                "vectors_added",
-                "vectors_updated",
-                "vectors_removed",
-                "kept_rows",
-                "kept_bytes",
-                "change_files",
-            ),
-            0,
-        )
+        self.metrics: Counter[str] = Counter()
 
     def remove_whole(self, numbers: Collection[int]) -> None:
         """Remove files with all of their rows, when ``stage`` is called."""
@@ -246,13 +227,7 @@ def with_images(rows: DataFrame, fields: Sequence[Field]) -> DataFrame:
 
 
 def inserted(rows: DataFrame, fields: Sequence[Field], *, tracks_rows: bool) -> DataFrame:
-    """Add the hidden columns that ``with_images`` takes to new rows.
-
-    Args:
-        rows: The table's columns.
-        fields: The columns of the table.
-        tracks_rows: Whether the table has row tracking.
-    """
+    """Add the hidden columns that ``with_images`` takes to new rows."""
     from pyspark.sql import functions as sf
 
     null = sf.lit(None).cast("bigint")
