@@ -66,16 +66,13 @@ class Assignments:
         values: dict[tuple[str, ...], Column] = {}
         key = settings.name_key(spark)
         is_keyword_hidden = any(name.lower() == "default" for name in visible)
-        check_field = (
-            identity_columns.refuse_inserted if inserts else identity_columns.refuse_updated
-        )
         for name, value in set.items():
             path = _field_path(parts_of(name) or (name,), fields, name, key)
             for other in values:
                 if other[: len(path)] == path or path[: len(other)] == other:
                     raise _set_twice(name)
             column = next(field for field in fields if field.name == path[0])
-            check_field(column)
+            identity_columns.check_set(column, inserts=inserts)
             if len(path) == 1 and not is_keyword_hidden and is_default(value):
                 values[path] = default_of(spark, column)
             else:

@@ -52,8 +52,8 @@ def value(field: Field) -> Column:
     position = above.bitwiseOR(sf.shiftleft(row, _TASK_BITS)).bitwiseOR(low_bits)
     new = position * sf.lit(step).cast("bigint") + sf.lit(first).cast("bigint")
     # in sessions without ANSI mode, larger numbers would become negative
-    is_left = position <= sf.lit(min(last_position, 2**63 - 1))
-    return sf.when(is_left, new).otherwise(sf.raise_error(sf.lit(message)))
+    is_in_range = position <= sf.lit(min(last_position, 2**63 - 1))
+    return sf.when(is_in_range, new).otherwise(sf.raise_error(sf.lit(message)))
 
 
 def farthest(field: Field, stored: str) -> Column:
@@ -85,30 +85,24 @@ def refuse_assigned(df: DataFrame, target: TargetTable) -> None:
     columns = {name.lower() for name in df.columns}
     for field in target.written_fields:
         if field.key in columns:
-            refuse_inserted(field)
+            check_set(field, inserts=True)
 
 
-def refuse_updated(field: Field) -> None:
-    """Check that a column may be updated: it is not an identity column, as in delta-spark.
+def check_set(field: Field, *, inserts: bool) -> None:
+    """Check that a column may be set, in new rows or in an update, as in delta-spark.
 
     Raises:
-        InvalidArgumentError: ``write.identity``.
+        InvalidArgumentError: ``write.identity``: it is an identity column that is updated, or that
+            is GENERATED ALWAYS.
     """
-    if field.is_identity:
+    if not field.is_identity:
+        return
+    if not inserts:
         raise InvalidArgumentError(
             f"{field.name} is an identity column, whose values cannot be updated: leave it out",
             code="write.identity",
         )
-
-
-def refuse_inserted(field: Field) -> None:
-    """Check that new rows may have a value: the column is not GENERATED ALWAYS AS IDENTITY.
-
-    Raises:
-        InvalidArgumentError: ``write.identity``.
-    """
-    explicit = field.metadata.get("delta.identity.allowExplicitInsert")
-    if field.is_identity and not explicit:
+    if not field.metadata.get("delta.identity.allowExplicitInsert"):
         raise InvalidArgumentError(
             f"{field.name} is GENERATED ALWAYS AS IDENTITY: its values cannot be set",
             code="write.identity",

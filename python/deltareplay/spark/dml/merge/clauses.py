@@ -206,9 +206,6 @@ class JoinedColumns:
         if clause.values is not None:
             visible = self._visible_names(clause.when)
             return Assignments.of(spark, clause.values, self.all_fields, visible, inserts=inserts)
-        check_field = (
-            identity_columns.refuse_inserted if inserts else identity_columns.refuse_updated
-        )
         key = settings.name_key(spark)
         sources = {key(other.name): (other, copy) for other, copy in self.source}
         source_keys = {other.key for other, _ in self.source}
@@ -216,7 +213,7 @@ class JoinedColumns:
         for field in self.written_fields:
             other, copy = sources.get(key(field.name), (None, ""))
             if other is not None:
-                check_field(field)
+                identity_columns.check_set(field, inserts=inserts)
                 value = sf.col(copy)
                 if evolves and clause.then == "update":
                     value = _completed(value, other.type, self.old(field), field.type)
