@@ -163,10 +163,6 @@ class Position:
     def change(self) -> Change:
         return ("first" if self.after is None else "after", self.after)
 
-    def columns(self, path: Name) -> list[Name]:
-        """Return the path of the column before that of a path, if there is one."""
-        return [] if self.after is None else [(*path[:-1], self.after)]
-
 
 @dataclass(frozen=True)
 class AddedColumn:
@@ -218,12 +214,7 @@ class AddColumns:
     def columns(self) -> list[Name]:
         """The paths of existing columns that the clause names."""
         structs = [added.path[:-1] for added in self.added if len(added.path) > 1]
-        return structs + [
-            path
-            for added in self.added
-            if added.position is not None
-            for path in added.position.columns(added.path)
-        ]
+        return structs + _columns_before(self.added)
 
     def run(self, table: Table) -> None:
         schema = _schema(table)
@@ -411,13 +402,7 @@ class ChangeColumns:
     @property
     def columns(self) -> list[Name]:
         """The paths of existing columns that the clause names."""
-        others = [
-            path
-            for change in self.changed
-            if change.position is not None
-            for path in change.position.columns(change.path)
-        ]
-        return [change.path for change in self.changed] + others
+        return [change.path for change in self.changed] + _columns_before(self.changed)
 
     def run(self, table: Table) -> None:
         schema = _schema(table)
@@ -473,6 +458,15 @@ _CLAUSES: tuple[tuple[tuple[str, ...], Callable[[Parser], Any]], ...] = (
     (("RENAME", "TO"), CatalogChange.read),
     (("SET", "LOCATION"), CatalogChange.read),
 )
+
+
+def _columns_before(columns: Sequence[AddedColumn | ChangeColumn]) -> list[Name]:
+    """Return the paths of the columns in ``AFTER``."""
+    return [
+        (*column.path[:-1], column.position.after)
+        for column in columns
+        if column.position is not None and column.position.after is not None
+    ]
 
 
 def _column(path: Name, data_type: str, *, nullable: bool, comment: str | None) -> Field:
