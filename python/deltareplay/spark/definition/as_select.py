@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from deltareplay._snapshot.snapshot import Snapshot
     from deltareplay._table.create import WriteLocation
 
 
@@ -68,14 +67,9 @@ def create(
     removed = {}
     if mode in ("replace", "or_replace"):
         native.read(None)  # all files of the replaced version, even if there are none
-        removed = _removed_metrics(old)
+        removed = {
+            "numRemovedFiles": 0 if old is None else old.num_files,
+            "numRemovedBytes": 0 if old is None else old.size_in_bytes,
+        }
     file_rows = FileRows.of(rows, target, None)
     commit_rows(spark, file_rows, location, target, transaction, lambda _: removed)
-
-
-def _removed_metrics(old: Snapshot | None) -> dict[str, int]:
-    """Return the metrics of the removed files: those of the replaced version."""
-    return {
-        "numRemovedFiles": 0 if old is None else old.num_files,
-        "numRemovedBytes": 0 if old is None else old.size_in_bytes,
-    }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark.dml.statement import record_read
 from deltareplay.spark.dml.target_rows import REMOVE_COLUMNS
 from deltareplay.spark.scan import partition_values
 from deltareplay.spark.scan.skipping import negated_partition_filter, skipping_filter
@@ -118,8 +118,5 @@ def metrics(removed: pa.Table | None) -> dict[str, int]:
 
 def remove(transaction: Transaction, files: pa.Table, filter: Filter | None) -> None:
     """Remove files; record the rows that satisfy the filter as read, all rows without a filter."""
-    try:
-        transaction.read(filter)
-    except InvalidArgumentError:  # the filter may use columns that only this write adds
-        transaction.read()
+    record_read(transaction, filter)  # the filter may use columns that only this write adds
     transaction.remove_files(files.select(REMOVE_COLUMNS))

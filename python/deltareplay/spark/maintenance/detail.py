@@ -83,7 +83,7 @@ def _row(snapshot: Snapshot) -> dict[str, Any]:
         "name": metadata.name,
         "description": metadata.description,
         "location": location(snapshot.table.uri),
-        "createdAt": None if created is None else pa.scalar(created * 1000, _TIMESTAMP).as_py(),
+        "createdAt": None if created is None else created * 1000,
         "lastModified": snapshot.timestamp,
         "partitionColumns": metadata.partition_columns,
         "clusteringColumns": clustering_columns(snapshot),
