@@ -150,8 +150,8 @@ def create(spark: SparkSession, definition: Definition, entry: CatalogEntry) -> 
         raise TableNotFoundError(f"the table {name} cannot be found", code="name.not_delta")
     registration.check_takes_delta(spark)
     table = lookup.at_path(registration.new_location(spark, entry.parts, location))
-    is_new = location is None and not table.native.exists()
-    if location is None and not is_new and definition.mode == "create":
+    owns_files = location is None and not table.native.exists()
+    if location is None and not owns_files and definition.mode == "create":
         raise InvalidArgumentError(
             f"{name} is not in the catalog, but there is a table at its path "
             f"{without_secrets(table.uri)}: register it by CREATE TABLE ... LOCATION, or replace "
@@ -159,7 +159,7 @@ def create(spark: SparkSession, definition: Definition, entry: CatalogEntry) -> 
             code="table.exists",
         )
     created = _create(spark, WriteLocation(table), definition)
-    registration.add(spark, entry.parts, table, owns_files=is_new)
+    registration.add(spark, entry.parts, table, owns_files=owns_files)
     return created
 
 

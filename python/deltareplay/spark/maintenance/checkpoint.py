@@ -98,7 +98,7 @@ def write_checkpoint(
             codec,
         )
         sidecars = map(json.loads, run.results(spark, task, len(pieces)))
-        written = sorted(tuple(sidecar) for of_piece in sidecars for sidecar in of_piece)
+        written = sorted(tuple(sidecar) for piece in sidecars for sidecar in piece)
     checkpoint = Checkpoint(snapshot.version, *plan.finish(delta_table.native, written))
     if cleanup:
         clean_after(delta_table.native, snapshot)

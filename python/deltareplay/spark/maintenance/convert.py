@@ -113,7 +113,9 @@ def convert(
     arguments = (_partition_schema(partition_schema), table_properties, statistics)
     conversion = _native.Conversion(*arguments)
     files = conversion.files(delta_table.native)
-    parts = [files[at : at + FILES_PER_TASK] for at in range(0, len(files), FILES_PER_TASK)]
+    parts = [
+        files[start : start + FILES_PER_TASK] for start in range(0, len(files), FILES_PER_TASK)
+    ]
     run.check(spark)
     schemas = run.results(spark, ReadSchemas(delta_table, parts), len(parts))
     first_paths = [part[0][0] for part in parts]

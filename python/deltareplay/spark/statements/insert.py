@@ -133,12 +133,12 @@ class Insert(SharedStatement):
             is_listed=self.columns is not None,
         )
         # ``write`` rejects duplicate columns
-        rows = rows.select("*", *_values(rows, constants, target))
+        rows = rows.select("*", *_partition_values(rows, constants, target))
         where, is_dynamic = self.where, False
         if self.overwrites and where is None:
             # also with constants only: then a query without rows replaces nothing
             is_dynamic = bool(target.partition_columns) and settings.overwrites_partitions(spark)
-            where = None if is_dynamic else _within(constants, target)
+            where = None if is_dynamic else _partition_condition(constants, target)
         write(
             rows,
             snapshot,
@@ -160,7 +160,7 @@ class Insert(SharedStatement):
         source = self._rows(spark, columns, target)
         alias = self.query_alias
         if alias is None and self.on is not None and not capabilities.is_classic(spark):
-            alias = _other_alias(self.on, [self.alias, *source.columns])
+            alias = _source_alias(self.on, [self.alias, *source.columns])
         if alias is not None:
             source = source.alias(alias)
         if not self.by_name:
@@ -233,12 +233,12 @@ def _columns(parser: Parser) -> tuple[str, ...] | None:
     return tuple(parser.in_parentheses(parser.identifier))
 
 
-def _other_alias(condition: str, aliases: Sequence[str]) -> str | None:
+def _source_alias(condition: str, aliases: Sequence[str]) -> str | None:
     """Return the qualifier of the new rows in a condition; None if there is not exactly one.
 
     Spark Connect does not reveal the qualifiers of a query's columns.
 
-    >>> _other_alias("t.id = s.id AND s.v.w > 7", ["t"])
+    >>> _source_alias("t.id = s.id AND s.v.w > 7", ["t"])
     's'
     """
     parsed = tokens(condition)
@@ -294,7 +294,9 @@ def _constants(statement: Insert, target: TargetTable, key: Callable[[str], str]
     }
 
 
-def _values(rows: DataFrame, constants: dict[str, str], target: TargetTable) -> list[Column]:
+def _partition_values(
+    rows: DataFrame, constants: dict[str, str], target: TargetTable
+) -> list[Column]:
     """Return the values of partition columns, converted to the columns' types."""
     from pyspark.sql import functions as sf
 
@@ -314,7 +316,7 @@ def _values(rows: DataFrame, constants: dict[str, str], target: TargetTable) -> 
     ]
 
 
-def _within(constants: dict[str, str], target: TargetTable) -> str | None:
+def _partition_condition(constants: dict[str, str], target: TargetTable) -> str | None:
     """Return the condition of the rows in the replaced partitions; None for all rows."""
     types = {field.name: field.type for field in target.fields}
     conditions = [

@@ -210,7 +210,8 @@ def _refuse_explained(spark: SparkSession, parser: Parser) -> None:
     """Refuse ``EXPLAIN`` of a change of a Delta table; without the jar, Spark has no plan of it."""
     start = parser.index
     if parser.takes("EXPLAIN") and not capabilities.has_delta(spark):
-        any(parser.takes(mode) for mode in ("EXTENDED", "CODEGEN", "COST", "FORMATTED"))
+        if parser.token.is_word("EXTENDED", "CODEGEN", "COST", "FORMATTED"):
+            parser.index += 1
         explained = Parser(parser.text.part(parser.token.start))
         parts = split(explained)
         explained.index = 0

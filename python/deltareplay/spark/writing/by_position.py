@@ -97,7 +97,9 @@ def _cast(rows: DataFrame, values: Sequence[Column], names: Sequence[str]) -> Da
         _ = cast.schema
     except AnalysisException as error:
         columns = {f"_{index}": name for index, name in enumerate(names)}
-        reason = re.sub(r"(?<![\w.`])_\d+\b", lambda at: columns.get(at[0], at[0]), str(error))
+        reason = re.sub(
+            r"(?<![\w.`])_\d+\b", lambda name: columns.get(name[0], name[0]), str(error)
+        )
         raise InvalidArgumentError(
             "Spark cannot cast a column of the rows to the type of the table's column: "
             f"{reason.split(';')[0].strip()}",
@@ -229,12 +231,12 @@ class _ByPosition:
                 code="write.columns",
             )
         columns = []
-        for at, field in enumerate(fields):
+        for index, field in enumerate(fields):
             part = value.getField(field.name)
-            if at >= len(target_fields):
+            if index >= len(target_fields):
                 columns.append(part.alias(field.name))
                 continue
-            other = target_fields[at]
+            other = target_fields[index]
             is_recursive = type(field.type) is type(other.type) and isinstance(
                 other.type, (Struct, str)
             )

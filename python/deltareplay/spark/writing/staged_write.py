@@ -276,8 +276,8 @@ class StagedWrite:
         rows = capabilities.in_own_session(rows, session_settings)
         # numbered, because a column may have the name of the count
         farthest = [
-            identity_columns.farthest(field, stored).alias(f"mark {at}")
-            for at, (stored, field) in enumerate(file_rows.counted.items())
+            identity_columns.farthest(field, stored).alias(f"mark {index}")
+            for index, (stored, field) in enumerate(file_rows.counted.items())
         ]
         observation = Observation()
         rows = rows.observe(observation, sf.count(sf.lit(1)).alias("rows"), *farthest)
@@ -296,8 +296,8 @@ class StagedWrite:
         observed = observation.get
         marks = {
             field.name: mark
-            for at, field in enumerate(file_rows.counted.values())
-            if (mark := observed[f"mark {at}"]) is not None
+            for index, field in enumerate(file_rows.counted.values())
+            if (mark := observed[f"mark {index}"]) is not None
         }
         files = self._files(file_rows.partitions, marks)
         self._check_rows(files, observed["rows"])

@@ -295,15 +295,15 @@ def _untyped(subject: str, name: str) -> InvalidArgumentError:
     )
 
 
-def _void_in(type_: Type, at: str) -> str | None:
+def _void_in(type_: Type, path: str) -> str | None:
     """Return the path of a void part that data files cannot leave out; None if there is none."""
     fields = inner_fields(type_)
     if isinstance(type_, Struct):
         if fields and all(field.type == "void" for field in fields):
-            return at
-        parts = (_void_in(field.type, f"{at}.{field.name}") for field in fields)
+            return path
+        parts = (_void_in(field.type, f"{path}.{field.name}") for field in fields)
         return next((part for part in parts if part is not None), None)
-    return at if any(field.type == "void" for field in nested(fields)) else None
+    return path if any(field.type == "void" for field in nested(fields)) else None
 
 
 #: Prefixes of metadata that Delta and Spark set themselves; a new column gets its own.

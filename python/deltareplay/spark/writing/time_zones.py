@@ -65,7 +65,7 @@ def check_casts(fields: Sequence[Field], rows: Sequence[Field], zone: str) -> No
     for field in fields:
         source = sources.get(field.key, "void")
         if _casts_timestamps(source, field.type):
-            expected, actual = (spark_type(t).simpleString() for t in (field.type, source))
+            expected, actual = (spark_type(type_).simpleString() for type_ in (field.type, source))
             raise InvalidArgumentError(
                 f"the column {field.name} is {expected} in the table, and {actual} in the rows: "
                 f"cast it, because this format casts in UTC, not in {zone}",
