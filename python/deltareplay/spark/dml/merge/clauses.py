@@ -173,10 +173,7 @@ class JoinedColumns:
         return sf.lit(None).cast(spark_type(field.type))
 
     def visible(self, rows: DataFrame, when: When) -> DataFrame:
-        """Drop the columns that a kind of clause cannot refer to; keep copies and hidden columns.
-
-        Callers evaluate the kinds in the order of ``KINDS``.
-        """
+        """Drop the columns that a kind of clause cannot refer to, but no copy or hidden column."""
         from pyspark.sql import functions as sf
 
         alias = self.source_alias if when == "not_matched" else self.target_alias
@@ -246,10 +243,6 @@ def _completed(value: Column, source: Type, old: Column, target: Type) -> Column
     return sf.when(value.isNotNull() | keeps_old, sf.struct(*fields))
 
 
-#: The kinds of clauses, in the order in which ``JoinedColumns.visible`` drops columns.
-KINDS: tuple[When, ...] = ("matched", "not_matched", "not_matched_by_source")
-
-
 def _with_clause_of_kind(
     rows: DataFrame, clauses: Sequence[Clause], when: When, is_kind: Column, columns: JoinedColumns
 ) -> DataFrame:
@@ -289,11 +282,12 @@ def with_clause(
 ) -> DataFrame:
     """Add the index of the clause that applies to joined rows as ``hidden_columns.CLAUSE``, or -1.
 
-    ``kinds`` has the kinds of clauses to evaluate, each with the condition that a row is of it.
+    ``kinds`` has the kinds of clauses to evaluate, each with the condition that a row is of it;
+    ``matched`` comes first, because the columns that it refers to are dropped for the others.
     """
     rows = joined
-    for when in (kind for kind in KINDS if kind in kinds):
-        rows = _with_clause_of_kind(rows, clauses, when, kinds[when], columns)
+    for when, is_kind in kinds.items():
+        rows = _with_clause_of_kind(rows, clauses, when, is_kind, columns)
     return _with_clause(rows, kinds)
 
 
@@ -322,10 +316,10 @@ def changed(
 
     spark, rows = joined.sparkSession, joined
     by_clause: dict[int, Assignments] = {}
-    for when in (kind for kind in KINDS if kind in kinds):
-        rows = _with_clause_of_kind(rows, clauses, when, kinds[when], columns)
+    for when, is_kind in kinds.items():
+        rows = _with_clause_of_kind(rows, clauses, when, is_kind, columns)
         clause_index = sf.col(_clause_column(when))
-        rows = rows.where(~kinds[when] | clause_index.isin(list(returned)))
+        rows = rows.where(~is_kind | clause_index.isin(list(returned)))
         values: dict[str, Any] = {}
         for index, clause in enumerate(clauses):
             if clause.when != when or clause.then == "delete":

@@ -150,7 +150,7 @@ class MergeExecution:
         """
         pairs = analyzed(lambda: empty.join(source, as_column(self.on), "full"))
         joined = self.columns.with_copies(pairs)
-        analyzed(lambda: self._changed(joined, (_MATCHED, _INSERTED, _NOT_BY_SOURCE)))
+        analyzed(lambda: self._changed(joined, _kinds(_MATCHED, _INSERTED, _NOT_BY_SOURCE)))
         return pairs
 
     def run(self, source: DataFrame, candidates: Candidates) -> Written:
@@ -267,8 +267,8 @@ class MergeExecution:
                 target = matches.matched.only(candidates.rows(matches.matched.counts))
             joined = self._joined(self._target(target), source, "right" if inserts else "inner")
             # several pairs of a deleted row are a single change
-            whens = (_INSERTED,) if allows_several else (_MATCHED, _INSERTED)
-            parts.append(self._changed(joined, whens))
+            kinds = _kinds(_INSERTED) if allows_several else _kinds(_MATCHED, _INSERTED)
+            parts.append(self._changed(joined, kinds))
         if allows_several and has_feed and (deleted := matches.changed[_MATCHED, "delete"]):
             parts.append(self._of_target(deleted, candidates, source, _MATCHED))
         unmatched = [matches.changed[_NOT_BY_SOURCE, action] for action in actions]
@@ -295,33 +295,18 @@ class MergeExecution:
 
         rows = self._target(marked.only(candidates.rows(marked.counts)))
         joined = self._joined(rows, source.limit(0), "left")
-        return self._changed(joined, (when,), {when: sf.lit(True)})
+        return self._changed(joined, {when: sf.lit(True)})
 
-    def _changed(
-        self,
-        joined: DataFrame,
-        whens: Sequence[When],
-        selected: Mapping[When, Column] | None = None,
-    ) -> DataFrame:
-        """Apply kinds of clauses to joined rows; return the table's columns, and hidden columns.
-
-        ``selected`` has the rows to which each kind applies; by default as the join determines.
-        """
+    def _changed(self, joined: DataFrame, kinds: Mapping[When, Column]) -> DataFrame:
+        """Apply kinds of clauses to joined rows; return the table's columns, and hidden columns."""
         from pyspark.sql import functions as sf
 
-        from_source = sf.col(hidden_columns.FROM_SOURCE).isNotNull()
-        from_table = sf.col(hidden_columns.FILE).isNotNull()
-        kinds = {
-            _MATCHED: from_source & from_table,
-            _INSERTED: from_source & ~from_table,
-            _NOT_BY_SOURCE: ~from_source,
-        }
         has_feed = self.statement.target.has_feed
         actions = [clause.then for clause in self.clauses]
         changed = merge_clauses.changed(
             joined,
             self.clauses,
-            selected or {when: kinds[when] for when in whens},
+            kinds,
             self.columns,
             [index for index, action in enumerate(actions) if has_feed or action != "delete"],
             evolves=self.evolves,
@@ -343,6 +328,20 @@ class MergeExecution:
             if not column.startswith(hidden_columns.PREFIX)
         ]
         return changed.select(*table_columns, *extra_columns)
+
+
+def _kinds(*whens: When) -> dict[When, Column]:
+    """Return the condition that a joined row is of a kind, for each of these kinds."""
+    from pyspark.sql import functions as sf
+
+    from_source = sf.col(hidden_columns.FROM_SOURCE).isNotNull()
+    from_table = sf.col(hidden_columns.FILE).isNotNull()
+    conditions = {
+        _MATCHED: from_source & from_table,
+        _INSERTED: from_source & ~from_table,
+        _NOT_BY_SOURCE: ~from_source,
+    }
+    return {when: conditions[when] for when in whens}
 
 
 @dataclass(frozen=True)
