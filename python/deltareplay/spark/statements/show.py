@@ -121,7 +121,6 @@ class ShowCreate(LogStatement):
     WORDS = (("SHOW", "CREATE", "TABLE"),)
 
     def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:  # noqa: ARG002
-        """Raise an error."""
         raise UnsupportedFeatureError(
             "SHOW CREATE TABLE is not supported for Delta tables: DESCRIBE TABLE EXTENDED shows "
             "the columns and the properties",

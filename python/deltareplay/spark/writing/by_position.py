@@ -62,7 +62,7 @@ def aligned_rows(
     fields_by_key = {field.key: field for field in target.fields}
     target_fields = [fields_by_key.get(name.lower()) for name in target_names]
     target_fields += [None] * num_extra  # added columns have no field in the table yet
-    widens = target.widens if evolves else _never
+    widens: Widens = target.widens if evolves else lambda _old, _new: False
     matched = [
         dataclasses.replace(field, name=name)
         for field, name in zip(source_fields, target_names, strict=False)
@@ -115,11 +115,6 @@ def wrong_count(rows: DataFrame, columns: Sequence[str]) -> InvalidArgumentError
         f"({', '.join(columns)}): select these, or match by name (INSERT ... BY NAME)",
         code="write.columns",
     )
-
-
-def _never(old: str, new: str) -> bool:  # noqa: ARG001
-    """Widen no type."""
-    return False
 
 
 def is_compatible(table: Sequence[Field], rows: Sequence[Field], widens: Widens) -> bool:
