@@ -119,6 +119,7 @@ WRONG = {
     "ADD CONSTRAINT c CHECK a > 1": "expected (, not 'a'",
     "ADD CONSTRAINT c CHECK (a > 1) NOT ENFORCED": "expected the end of the statement, not 'NOT'",
     "CLUSTER BY a": "expected (, not 'a'",
+    "RENAME TO 'u'": "expected a name, not \"'u'\"",
     "DROP CONSTRAINT c CASCADE": "expected the end of the statement, not 'CASCADE'",
 }
 
@@ -144,6 +145,11 @@ def test_refuses_invalid_clauses(clause: str) -> None:
         clause_of(f"ALTER TABLE t {clause}")
     assert caught.value.code == "sql.syntax"
     assert WRONG[clause] in str(caught.value)
+
+
+def test_the_name_of_a_table_does_not_allow_the_syntax_of_hive() -> None:
+    with pytest.raises(dr.InvalidArgumentError, match="expected TYPE, COMMENT, SET"):
+        clause_of("ALTER TABLE change ALTER a a INT")
 
 
 @pytest.mark.parametrize("clause", UNSUPPORTED)

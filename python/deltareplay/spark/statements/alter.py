@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -378,9 +379,9 @@ class ChangeColumns:
     changed: tuple[ChangeColumn, ...]
 
     @classmethod
-    def read(cls, parser: Parser) -> ChangeColumns:
+    def read(cls, parser: Parser, *, is_hive: bool = False) -> ChangeColumns:
+        """Parse the clause; ``CHANGE COLUMN`` also takes Hive's syntax."""
         start = parser.index
-        is_hive = any(token.is_word("CHANGE") for token in parser.tokens[start - 2 : start])
         columns = []
         while (change := ChangeColumn.read(parser)) is not None:
             columns.append(change)
@@ -417,14 +418,6 @@ class CatalogChange:
 
     clause: Literal["RENAME TO", "SET LOCATION"]
 
-    @classmethod
-    def read(cls, parser: Parser) -> CatalogChange:
-        if parser.token.kind == "string" or parser.tokens[parser.index - 1].is_word("LOCATION"):
-            parser.string()
-            return cls("SET LOCATION")
-        parser.name()
-        return cls("RENAME TO")
-
     def check(self, spark: SparkSession, entry: CatalogEntry) -> None:
         """Check that the catalog accepts the change."""
         if entry.is_path:
@@ -435,6 +428,16 @@ class CatalogChange:
                 "Spark would accept any path; use spark.sql('DROP TABLE ...'), which keeps the "
                 "files, and then CREATE TABLE ... USING delta LOCATION",
             )
+
+
+def _rename_to(parser: Parser) -> CatalogChange:
+    parser.name()
+    return CatalogChange("RENAME TO")
+
+
+def _set_location(parser: Parser) -> CatalogChange:
+    parser.string()
+    return CatalogChange("SET LOCATION")
 
 
 #: The words after the name of the table, and the parser of what follows them.
@@ -448,15 +451,15 @@ _CLAUSES: tuple[tuple[tuple[str, ...], Callable[[Parser], Any]], ...] = (
     (("DROP", "COLUMNS"), DropColumns.read),
     (("ALTER", "COLUMN"), ChangeColumns.read),
     (("ALTER",), ChangeColumns.read),
-    (("CHANGE", "COLUMN"), ChangeColumns.read),
-    (("CHANGE",), ChangeColumns.read),
+    (("CHANGE", "COLUMN"), functools.partial(ChangeColumns.read, is_hive=True)),
+    (("CHANGE",), functools.partial(ChangeColumns.read, is_hive=True)),
     (("ADD", "CONSTRAINT"), _add_constraint),
     (("DROP", "CONSTRAINT"), _drop_constraint),
     (("REPLACE", "COLUMNS"), ReplaceColumns.read),
     (("CLUSTER", "BY"), _cluster_by),
     (("DROP", "FEATURE"), _drop_feature),
-    (("RENAME", "TO"), CatalogChange.read),
-    (("SET", "LOCATION"), CatalogChange.read),
+    (("RENAME", "TO"), _rename_to),
+    (("SET", "LOCATION"), _set_location),
 )
 
 
