@@ -118,8 +118,7 @@ class Rewrite:
             self._transaction.remove_files(files.select(REMOVE_COLUMNS))
             self.metrics["removed_files"] = files.num_rows
             self.metrics["removed_bytes"] = pc.sum(files["size"]).as_py()
-            num_removed = files.num_rows - files["deletionVector"].null_count
-            self.metrics["vectors_removed"] = num_removed
+            self.metrics["vectors_removed"] = files.num_rows - files["deletionVector"].null_count
         if self._candidates.tracks_rows:
             self._transaction.set_tag("delta.rowTracking.preserved", "true")
 

@@ -146,19 +146,20 @@ def analyzed(create: Callable[[], DataFrame]) -> DataFrame:
         _ = frame.schema
     except (AnalysisException, ParseException) as cause:
         raise InvalidArgumentError(
-            f"Spark cannot resolve the statement: {_first_lines(cause)}",
+            f"Spark cannot resolve the statement: {_message(cause)}",
             code="statement.expression",
         ) from cause
     return frame
 
 
-def _first_lines(cause: BaseException) -> str:
-    text = str(cause).split("JVM stacktrace")[0].strip()
-    return _SUGGESTED.sub(_without_hidden, text.split(";\n")[0])
-
-
 #: The columns that Spark suggests instead of an unknown column.
 _SUGGESTED = re.compile(r"(?<=Did you mean one of the following\? \[)`[^\n]*`(?=\]\. SQLSTATE)")
+
+
+def _message(cause: BaseException) -> str:
+    """Return Spark's message, without plan, stack trace and hidden columns."""
+    text = str(cause).split("JVM stacktrace")[0].strip()
+    return _SUGGESTED.sub(_without_hidden, text.split(";\n")[0])
 
 
 def _without_hidden(suggested: re.Match[str]) -> str:

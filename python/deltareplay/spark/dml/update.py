@@ -113,7 +113,6 @@ def _run(
     if where is not None:
         rows = aliased(rows, target_alias).where(as_column(where))
     marked = RowSets.of(rows)
-    updated = len(marked)
     if not marked and not statement.is_idempotent:
         return Written(None, rewrite.commit_metrics(numUpdatedRows=0))
     with rewrite.discarded_on_error():
@@ -124,7 +123,7 @@ def _run(
             rows = aliased(rows, target_alias)
             changed = _updated(rows, statement, assignments, target_alias)
             rewrite.stage(marked, changed, with_remaining=in_one_scan)
-        metrics = rewrite.commit_metrics(numUpdatedRows=updated)
+        metrics = rewrite.commit_metrics(numUpdatedRows=len(marked))
         transaction.set_metrics(metrics)
     return Written(rewrite.commit(), metrics)
 

@@ -91,7 +91,7 @@ def _depends_on_zone(text: str, type_: Type, types: Mapping[str, Type]) -> bool:
     ``type_`` is that of the computed column; ``types`` are those of the columns that the expression
     may refer to, by key.
     """
-    parsed = list(tokens(text))
+    parsed = tokens(text)
     plain = [token for token in parsed if token.text not in ("(", ")", "")]
     if type_ == "timestamp":
         # casts of dates and strings depend on the zone; the current time is the same in all zones
