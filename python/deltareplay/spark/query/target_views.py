@@ -37,9 +37,7 @@ def remember(spark: SparkSession, view: str, query: str, rows: DataFrame) -> Non
     views.pop(view.lower(), None)
     parser = Parser(query)
     try:
-        if not parser.takes("SELECT", "*", "FROM"):
-            return
-        name = parser.name()
+        name = _table_name(parser)
         parser.ends()
     except InvalidArgumentError:  # not SELECT * FROM a single name
         return
@@ -47,6 +45,18 @@ def remember(spark: SparkSession, view: str, query: str, rows: DataFrame) -> Non
     # the path alone is recorded, which is not enough for a shallow clone
     if entry.is_delta and not entry.allowed_roots:
         views[view.lower()] = (hadoop_path.hadoop_root(entry.table().uri), rows)
+
+
+def _table_name(parser: Parser) -> Name:
+    """Parse ``SELECT * FROM`` a name, or such a query in parentheses; each may have an alias."""
+    parser.needs("SELECT", "*", "FROM")
+    if parser.takes("("):
+        name = _table_name(parser)
+        parser.needs(")")
+    else:
+        name = parser.name()
+    parser.alias()
+    return name
 
 
 def table_of(spark: SparkSession, view: CatalogEntry) -> CatalogEntry:
