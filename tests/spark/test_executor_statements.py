@@ -323,6 +323,24 @@ BAD: dict[str, tuple[str, Callable[[Any, Path], Any]]] = {
         "write.constraint",
         lambda spark, path: dr_spark.update(spark, path, "id = 1", {"k": "v"}),
     ),
+    "a window function in a value": (
+        "statement.expression",
+        lambda spark, path: dr_spark.update(
+            spark, path, None, {"k": "row_number() OVER (ORDER BY id)"}
+        ),
+    ),
+    "a function that returns several rows": (
+        "statement.expression",
+        lambda spark, path: dr_spark.update(spark, path, None, {"k": "explode(array(1, 2))"}),
+    ),
+    "a window function in the condition of a clause": (
+        "statement.expression",
+        lambda spark, path: (
+            dr_spark.merge(spark, path, source(spark), "target.id = s.id")
+            .when_matched_delete("row_number() OVER (ORDER BY s.id) > 1")
+            .execute()
+        ),
+    ),
     "ambiguous column": (
         "statement.expression",
         lambda spark, path: (

@@ -103,8 +103,12 @@ class Assignments:
         Raises:
             InvalidArgumentError: ``statement.column``: a void column is set to values.
         """
+        from pyspark.sql import functions as sf
+
         paths = list(self.values)
-        values = rows.select(
+        # in filters, Spark rejects window functions and functions that return several rows
+        filter = sf.struct(*self.values.values()).isNotNull() if paths else sf.lit(True)
+        values = rows.where(filter).select(
             *[self.values[path].alias(f"_{index}") for index, path in enumerate(paths)]
         )
         sources = fields_of(values.schema)

@@ -252,7 +252,8 @@ def repeatable(
     """
     if condition is None:
         return None
-    text = condition if isinstance(condition, str) else _text(condition, rows)
+    frame = analyzed(lambda: rows.where(as_column(condition)))
+    text = condition if isinstance(condition, str) else _text(condition, frame)
     if text is not None:
         fixed = freeze_current_time(text, now, rows.sparkSession, rows.columns)
         condition = condition if fixed == text else fixed
@@ -344,11 +345,13 @@ def _end_of_call(parsed: list[Token], index: int) -> int:
     raise _unrepeatable("current_time(...)", "has a precision")
 
 
-def _text(condition: Any, rows: DataFrame) -> str | None:
-    """Return the SQL text of a column that uses the current time; None for other columns."""
-    spark = rows.sparkSession
+def _text(condition: Any, frame: DataFrame) -> str | None:
+    """Return the SQL text of a column that uses the current time; None for other columns.
+
+    The topmost node of the frame is the condition's filter.
+    """
+    spark = frame.sparkSession
     if capabilities.is_classic(spark):
-        frame = analyzed(lambda: rows.where(condition))
         expression = internals.analyzed_plan(frame).condition()
         patterns = internals.jvm(spark).org.apache.spark.sql.catalyst.trees.TreePattern
         uses_time = expression.containsPattern(patterns.CURRENT_LIKE())
