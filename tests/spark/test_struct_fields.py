@@ -189,6 +189,21 @@ def test_an_update_matches_fields_by_name(spark: Any, tmp_path: Path) -> None:
             dr_spark.sql(spark, f"UPDATE {table} SET s = named_struct({fields})")
 
 
+def test_a_field_of_a_column_with_the_name_of_the_table(spark: Any, tmp_path: Path) -> None:
+    """The name is that of the table only if a column of the table follows, as in delta-spark."""
+    path = tmp_path / "t"
+    dr_spark.write(spark.sql("SELECT 1L AS id, named_struct('a', 2L) AS s"), path)
+    dr_spark.sql(spark, f"UPDATE delta.`{path}` AS s SET s.a = s.id + 10, s.id = 5")
+    table = dr_spark.DeltaTable.forPath(spark, str(path)).alias("s")
+    table.update(set={"s.a": "s.a + 100"})
+    updated = dr.Table(path).snapshot().scan().to_arrow().to_pylist()
+    assert updated == [{"id": 5, "s": {"a": 111}}]
+    news = spark.sql("SELECT 3L AS b, named_struct('a', 5L, 'b', 6L) AS s").alias("n")
+    merge = table.merge(news, "true").withSchemaEvolution()
+    merge.whenMatchedUpdate(set={"s.b": "n.b"}).execute()
+    assert table.toDF().collect() == [(5, (111, 3))]
+
+
 def test_a_write_matches_fields_by_name(spark: Any, tmp_path: Path) -> None:
     write_table(spark, tmp_path / "t", OLD)
     dr_spark.write(spark.sql("SELECT 3L id, named_struct('b', 'y', 'a', 9L) s"), tmp_path / "t")

@@ -14,9 +14,9 @@ from deltareplay.spark.dml.assignments import without_alias
 def test_a_column_is_not_set_twice(values: dict[str, str]) -> None:
     """As in delta-spark 4.4 (DELTA_CONFLICT_SET_COLUMN)."""
     with pytest.raises(dr.InvalidArgumentError, match="set twice") as caught:
-        without_alias(values, "t", str.lower)
+        without_alias(values, "t", ["v"], str.lower)
     assert caught.value.code == "statement.column"
 
 
 def test_an_alias_in_another_case_is_another_name_if_the_session_tells_them_apart() -> None:
-    assert without_alias({"T.v": "1", "t.w": "2"}, "t", str) == {"T.v": "1", "w": "2"}
+    assert without_alias({"T.v": "1", "t.w": "2"}, "t", ["v", "w"], str) == {"T.v": "1", "w": "2"}

@@ -132,7 +132,7 @@ class DeltaTable:
 
         >>> orders.update("id = 7", {"status": "'paid'"})  # doctest: +SKIP
         """
-        values = self._expressions.assignments(self._spark, set, "'set'")
+        values = self._expressions.assignments(set, "'set'")
         where, alias = self._expressions.condition(condition), self._expressions.qualifier
         update(self._spark, self._table, where, values, target_alias=alias)
 

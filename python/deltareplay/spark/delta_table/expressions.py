@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from deltareplay.spark.dml.assignments import checked_assignments, without_alias
+from deltareplay.spark.dml.assignments import checked_assignments, renamed_tables
 from deltareplay.spark.dml.statement import checked_condition
 from deltareplay.spark.scan.table_alias import TableAlias
-from deltareplay.spark.session import settings
 from deltareplay.spark.syntax import names, qualifiers
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from deltareplay.spark.dml.statement import Expression
 
 
@@ -48,7 +45,6 @@ class Expressions:
         """Check the type of a condition, and return it with the qualifier; it may be None."""
         return qualifiers.with_aliases(checked_condition(value), self.aliases)
 
-    def assignments(self, spark: SparkSession, value: Any, argument: str) -> dict[str, Expression]:
-        """Check the types of assignments, and return them by columns without the qualifier."""
-        values = checked_assignments(value, argument)
-        return without_alias(values, self.qualifier, settings.name_key(spark), self.aliases)
+    def assignments(self, value: Any, argument: str) -> dict[str, Expression]:
+        """Check the types of assignments, and return them with the qualifier."""
+        return renamed_tables(checked_assignments(value, argument), self.aliases)

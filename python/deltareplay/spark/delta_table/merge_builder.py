@@ -62,8 +62,7 @@ class DeltaMergeBuilder:
 
         Raises:
             TypeError: An expression is neither SQL text nor a column.
-            InvalidArgumentError: ``set`` is missing (``argument.type``), or sets a column twice
-                (``statement.column``).
+            InvalidArgumentError: ``set`` is missing (``argument.type``).
         """
         values = self._values(set, "'set' in whenMatchedUpdate")
         return self._add("matched", "update", condition, values)
@@ -172,7 +171,7 @@ class DeltaMergeBuilder:
         return results.merged(self._spark, execute(arguments, self._clauses).metrics)
 
     def _values(self, values: Any, argument: str) -> dict[str, Expression]:
-        return self._expressions.assignments(self._spark, values, argument)
+        return self._expressions.assignments(values, argument)
 
     def _add(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -243,38 +243,61 @@ def checked_assignments(value: Any, argument: str) -> dict[str, Expression]:
     return dict(value)
 
 
+def renamed_tables(values: Mapping[str, Expression], aliases: Aliases) -> dict[str, Expression]:
+    """Replace names of tables by their aliases in assignments, as ``with_aliases`` does.
+
+    Raises:
+        InvalidArgumentError: ``statement.column``: a column is set twice.
+    """
+    return _renamed(
+        {name: with_aliases(value, aliases) for name, value in values.items()},
+        lambda name: with_aliases(name, aliases),
+    )
+
+
 def without_alias(
-    values: Mapping[str, Expression],
-    alias: str,
-    key: Callable[[str], str],
-    aliases: Aliases | None = None,
+    values: Mapping[str, Expression], alias: str, columns: Iterable[str], key: Callable[[str], str]
 ) -> dict[str, Expression]:
-    """Remove the alias of the table from the columns of assignments, where it is redundant.
+    """Remove the alias of the table from the columns of assignments.
+
+    A name that begins with the alias may also be a field of a column of that name. As in Spark, it
+    is one only if the table has no column of the name that follows.
 
     Raises:
         InvalidArgumentError: ``statement.column``: a column is set twice, with and without it.
 
-    >>> without_alias({"t.a": "1", "`T`.`b c`": "2", "s.c": "3"}, "t", str.lower)
+    >>> values = {"t.a": "1", "`T`.`b c`": "2", "s.c": "3"}
+    >>> without_alias(values, "t", ["a", "b c"], str.lower)
     {'a': '1', '`b c`': '2', 's.c': '3'}
+    >>> without_alias(values, "t", ["T", "b c"], str.lower)
+    {'t.a': '1', '`b c`': '2', 's.c': '3'}
     """
-    unqualified: dict[str, Expression] = {}
+    keys = {key(column) for column in columns}
+
+    def unqualified(name: str) -> str:
+        if "." not in name or len(parsed := tokens(name)) < 4:  # a name, perhaps in backticks
+            return name
+        first, dot, after, *_ = parsed
+        is_alias = first.kind in ("word", "quoted") and key(first.name) == key(alias)
+        is_field = key(alias) in keys and key(after.name) not in keys
+        return name[after.start :] if is_alias and dot.text == "." and not is_field else name
+
+    return _renamed(values, unqualified)
+
+
+def _renamed(
+    values: Mapping[str, Expression], rename: Callable[[str], str]
+) -> dict[str, Expression]:
+    renamed: dict[str, Expression] = {}
     for name, value in values.items():
-        column = _without_alias(alias, with_aliases(name, aliases), key)
-        if column in unqualified:
+        column = rename(name)
+        if column in renamed:
             raise _set_twice(name)
-        unqualified[column] = with_aliases(value, aliases)
-    return unqualified
+        renamed[column] = value
+    return renamed
 
 
 def _set_twice(name: str) -> InvalidArgumentError:
     return InvalidArgumentError(
         f"{name} is set twice: leave one of the values out", code="statement.column"
     )
-
-
-def _without_alias(alias: str, name: str, key: Callable[[str], str]) -> str:
-    if "." not in name or len(parsed := tokens(name)) < 4:  # a single name, perhaps in backticks
-        return name
-    first, dot, after, *_ = parsed
-    is_alias = first.kind in ("word", "quoted") and key(first.name) == key(alias)
-    return name[after.start :] if is_alias and dot.text == "." else name

@@ -10,7 +10,7 @@ from deltareplay._support.arguments import checked
 from deltareplay._transaction.written import Written
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.catalog.table_argument import TableLike
-from deltareplay.spark.dml.assignments import Assignments
+from deltareplay.spark.dml.assignments import Assignments, without_alias
 from deltareplay.spark.dml.rewrite import Rewrite, with_images
 from deltareplay.spark.dml.statement import (
     DmlStatement,
@@ -25,7 +25,7 @@ from deltareplay.spark.scan import hidden_columns
 from deltareplay.spark.scan.table_alias import aliased
 from deltareplay.spark.schema.alignment import widened
 from deltareplay.spark.schema.string_lengths import declared_type, has_char
-from deltareplay.spark.session import capabilities, internals
+from deltareplay.spark.session import capabilities, internals, settings
 from deltareplay.spark.writing.table_rows import table_rows
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def update(
         set: Columns and their values: SQL text, or columns. ``"s.a"`` is a field of the struct
             ``s``; its other fields stay. ``DEFAULT`` is the default of the column, null if it has
             none, unless the table has a column of that name.
-        target_alias: A name of the table in the condition and in the values.
+        target_alias: A name of the table in the condition and in ``set``.
         txn: As in ``write``.
         user_metadata: Any text for the commit.
         root: As in ``read``.
@@ -103,7 +103,9 @@ def _run(
     target_alias: str,
 ) -> Written:
     fields = statement.target.fields
-    assignments = Assignments.of(statement.spark, values, fields, [field.name for field in fields])
+    columns = [field.name for field in fields]
+    values = without_alias(values, target_alias, columns, settings.name_key(statement.spark))
+    assignments = Assignments.of(statement.spark, values, fields, columns)
     if statement.is_repeated(transaction):
         return Written(transaction.commit(), {})
     candidates, frame = statement.matching_files(transaction, where, target_alias)

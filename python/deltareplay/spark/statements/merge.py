@@ -9,12 +9,11 @@ from deltareplay._table.merge import When
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.catalog import lookup
 from deltareplay.spark.delta_table import results
-from deltareplay.spark.dml.assignments import without_alias
+from deltareplay.spark.dml.assignments import renamed_tables
 from deltareplay.spark.dml.merge.clauses import Clause
 from deltareplay.spark.dml.merge.execution import MergeArguments, execute
 from deltareplay.spark.dml.merge.repeatability import MergeSource
 from deltareplay.spark.query import queries
-from deltareplay.spark.session import settings
 from deltareplay.spark.statements.statement import RowStatement
 from deltareplay.spark.syntax import qualifiers
 from deltareplay.spark.syntax.parser import Name, Parser
@@ -149,14 +148,11 @@ class Merge(RowStatement):
             }
         if alias is not None:
             source = source.alias(alias)
-        key = settings.name_key(spark)
         clauses = [
             replace(
                 clause,
                 condition=with_aliases(clause.condition, aliases),
-                values=None
-                if clause.values is None
-                else without_alias(clause.values, self.qualifier, key, aliases),
+                values=None if clause.values is None else renamed_tables(clause.values, aliases),
             )
             for clause in self.clauses
         ]

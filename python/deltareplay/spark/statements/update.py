@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from deltareplay.spark.delta_table import results
-from deltareplay.spark.dml.assignments import without_alias
+from deltareplay.spark.dml.assignments import renamed_tables
 from deltareplay.spark.dml.update import update
-from deltareplay.spark.session import settings
 from deltareplay.spark.statements.statement import RowStatement
 from deltareplay.spark.syntax.parser import Parser
 from deltareplay.spark.syntax.qualifiers import Aliases, with_aliases
@@ -35,7 +34,7 @@ class Update(RowStatement):
         self.where = parser.until() if parser.takes("WHERE") else None
 
     def change(self, spark: SparkSession, table: Table, aliases: Aliases) -> DataFrame:
-        values = without_alias(self.values, self.qualifier, settings.name_key(spark), aliases)
+        values = renamed_tables(self.values, aliases)
         where = with_aliases(self.where, aliases)
         commit = update(spark, table, where, values, target_alias=self.qualifier)
         return results.affected(spark, commit.metrics, "numUpdatedRows")

@@ -12,7 +12,7 @@ from deltareplay._protocol.schema import Field, Struct, Type
 from deltareplay._table.merge import Clause as MergeClause
 from deltareplay._table.merge import When
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark.dml.assignments import Assignments
+from deltareplay.spark.dml.assignments import Assignments, without_alias
 from deltareplay.spark.dml.statement import (
     as_column,
     condition_text,
@@ -68,6 +68,22 @@ def check(clauses: Sequence[Clause]) -> None:
             raise InvalidArgumentError(
                 "only the last clause of a kind may lack a condition", code="rows.merge"
             )
+
+
+def unqualified(statement: DmlStatement, clauses: Sequence[Clause], alias: str) -> list[Clause]:
+    """Remove the alias of the table from the columns that clauses set.
+
+    Raises:
+        InvalidArgumentError: As by ``without_alias``.
+    """
+    columns = [field.name for field in statement.fields_before]
+    key = settings.name_key(statement.spark)
+    return [
+        replace(clause, values=without_alias(clause.values, alias, columns, key))
+        if clause.values
+        else clause
+        for clause in clauses
+    ]
 
 
 def allows_several_matches(clauses: Sequence[Clause]) -> bool:

@@ -72,6 +72,7 @@ def execute(arguments: MergeArguments, clauses: Sequence[Clause]) -> Written:
     )
     if any(clause.then != "insert" for clause in clauses):
         statement.refuse_append_only()
+    clauses = merge_clauses.unqualified(statement, clauses, target_alias)
     evolves = arguments.evolves or settings.merges_schemas(arguments.spark)
     if evolves:
         statement = statement.evolved(merge_clauses.source_fields_to_add(source.fields, clauses))
