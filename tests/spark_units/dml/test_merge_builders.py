@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -16,9 +15,6 @@ from deltareplay.spark.delta_table.merge_builder import DeltaMergeBuilder
 
 #: Arguments that recording clauses does not use.
 NONE: Any = None
-
-#: A session without settings.
-SESSION: Any = SimpleNamespace(conf=SimpleNamespace(get=lambda _, default: default))
 
 CLAUSES = (
     Clause("matched", "update", "c = 1", {"a": "1"}),
@@ -54,8 +50,8 @@ def test_all_builders_record_the_same_clauses(table: dr.Table) -> None:
     assert by_methods(table.merge([{"a": 1}], "a")).clauses == CLAUSES
     assert by_methods(Merge.of(NONE)).clauses == CLAUSES
     merge = (
-        DeltaMergeBuilder(SESSION, table, Expressions(), NONE, "a = b")
-        .whenMatchedUpdate("c = 1", {"target.a": "1"})  # the alias of the table is removed
+        DeltaMergeBuilder(NONE, table, Expressions(), NONE, "a = b")
+        .whenMatchedUpdate("c = 1", {"a": "1"})
         .whenMatchedUpdateAll()
         .whenMatchedDelete("c = 2")
         .whenNotMatchedInsert(values={"a": "2"})
@@ -68,7 +64,7 @@ def test_all_builders_record_the_same_clauses(table: dr.Table) -> None:
 
 def test_methods_of_delta_merge_builder_return_new_builders(table: dr.Table) -> None:
     """As in delta-spark 4.4."""
-    first = DeltaMergeBuilder(SESSION, table, Expressions(), NONE, "a = b")
+    first = DeltaMergeBuilder(NONE, table, Expressions(), NONE, "a = b")
     second = first.whenMatchedDelete()
     third = second.withSchemaEvolution().whenNotMatchedInsertAll()
     assert [len(builder._clauses) for builder in (first, second, third)] == [0, 1, 2]
