@@ -6,7 +6,7 @@ Spark evaluates casts and constraints while it evaluates the rows.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from deltareplay._protocol.schema import Array, Field, Map, Struct, Type, nested
@@ -112,9 +112,11 @@ def default(spark: SparkSession, field: Field) -> Column:
 
 
 def check_types(schema: StructType, target: TargetTable) -> None:
-    """Check that the types of the rows' columns fit the table's."""
+    """Check that the table has the rows' columns, and that their types fit."""
     targets = {field.key: field for field in target.written_fields}
-    for field in fields_of(schema):
+    sources = fields_of(schema)
+    _refuse_unknown((field.key for field in sources), target.fields)
+    for field in sources:
         refuse_collation(field)
         if field.key in targets:
             _check_fits(field, targets[field.key])
@@ -130,13 +132,18 @@ def _source_fields(df: DataFrame, fields: list[Field]) -> dict[str, Field]:
             )
         refuse_collation(field)
         sources[field.key] = field
-    unknown = sorted(set(sources) - {field.key for field in fields})
+    _refuse_unknown(sources, fields)
+    return sources
+
+
+def _refuse_unknown(keys: Iterable[str], fields: Sequence[Field]) -> None:
+    """Check that columns of the rows, whose names are in lower case, are among the fields."""
+    unknown = sorted({*keys} - {field.key for field in fields})
     if unknown:
         raise InvalidArgumentError(
             f"the table has no column {', '.join(unknown)}: leave it out, or add it by {WRITING}",
             code="write.columns",
         )
-    return sources
 
 
 def _fitted(column: Column, source: Field, target: Field) -> Column:
