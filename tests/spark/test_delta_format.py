@@ -241,6 +241,13 @@ def test_replaces_a_part_of_the_rows(delta: Any, tmp_path: Path) -> None:
     writer = more.write.format("delta").mode("overwrite")
     writer.option("partitionOverwriteMode", "dynamic").save(path)
     assert rows_of(delta.read.format("delta").load(path)) == [(3, "a"), (4, "b")]
+    more = delta.sql("SELECT * FROM VALUES (5, 'a'), (6, 'b') AS t(id, p)")
+    more.write.format("delta").mode("append").save(path)
+    writer = delta.sql("SELECT 6 AS id, 'c' AS p").write.format("delta").mode("overwrite")
+    writer.option("replaceWhere", "id > 4").save(path)  # a condition on rows, not on partitions
+    assert rows_of(delta.read.format("delta").load(path)) == [(3, "a"), (4, "b"), (6, "c")]
+    [last] = dr.Table(path).history(1).to_pylist()
+    assert "id > 4" in str(last["operationParameters"])
 
 
 @without_jar

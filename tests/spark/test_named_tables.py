@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from spark.support.delta_tables import rows_of
+from spark.support.settings import conf
 from spark.test_delta_format import delta, without_jar
 
 import deltareplay as dr
@@ -68,12 +69,128 @@ def test_write_to_matches_columns_by_name(delta: Any, named: str) -> None:
     assert rows(delta, named) == ROWS
     delta.sql("SELECT 7 AS id, 2 AS p").writeTo(named).overwritePartitions()
     assert rows(delta, named) == [ROWS[0], (7, None, 2)]
-    for verb in ("create", "replace", "createOrReplace"):  # Spark would drop it first
-        writer = frame(delta).writeTo(named if verb != "create" else f"{named}_new")
+    for verb in ("replace", "createOrReplace"):  # Spark would drop it first
         with pytest.raises(dr.InvalidArgumentError) as caught:
-            getattr(writer.using("delta"), verb)()
-        assert caught.value.code == "option.path"
+            getattr(frame(delta).writeTo(named).using("parquet"), verb)()
+        assert caught.value.code == "option.write"
     assert rows(delta, named) == [ROWS[0], (7, None, 2)]
+
+
+def test_write_to_overwrites_by_a_condition(delta: Any, named: str) -> None:
+    from pyspark.sql import functions as sf
+
+    frame(delta).writeTo(named).append()
+    new = delta.sql("SELECT 3L AS id, 'c' AS v, 2L AS p")
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        new.writeTo(named).overwrite(sf.col("p") == 1)
+    assert caught.value.code == "write.constraint"
+    new.writeTo(named).option("userMetadata", "why").overwrite((sf.col("p") == 2) & sf.lit(True))
+    assert rows(delta, named) == [ROWS[0], (3, "c", 2)]
+    new.writeTo(named).overwrite(sf.col("id") > 1)
+    assert rows(delta, named) == [ROWS[0], (3, "c", 2)]
+    new.writeTo(named).overwrite(sf.lit(True))
+    assert rows(delta, named) == [(3, "c", 2)]
+    history = dr_spark.sql(delta, f"DESCRIBE HISTORY {named} LIMIT 3").collect()
+    assert [commit["userMetadata"] for commit in history] == [None, None, "why"]
+    assert ["predicate" in commit["operationParameters"] for commit in history] == [
+        False,
+        True,
+        True,
+    ]
+
+
+def test_write_to_creates_and_replaces_tables(delta: Any, name: str, tmp_path: Path) -> None:
+    from pyspark.sql import functions as sf
+
+    writer = frame(delta).writeTo(name).using("delta").partitionedBy(sf.col("P"))
+    writer = writer.tableProperty("comment", "of the table").tableProperty("mine", "1")
+    writer.option("delta.enableChangeDataFeed", "true").option("userMetadata", "why").create()
+    assert rows(delta, name) == ROWS
+    [detail] = dr_spark.sql(delta, f"DESCRIBE DETAIL {name}").collect()
+    assert detail["partitionColumns"] == ["p"]
+    assert detail["properties"] == {"delta.enableChangeDataFeed": "true", "mine": "1"}
+    assert detail["description"] == "of the table"
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        writer.create()
+    assert caught.value.code == "table.exists"
+    delta.range(1).writeTo(name).using("delta").clusterBy("id").replace()
+    delta.range(2).writeTo(name).using("delta").createOrReplace()
+    assert rows(delta, name) == [(0,), (1,)]
+    history = dr_spark.sql(delta, f"DESCRIBE HISTORY {name}").collect()
+    assert [(commit["operation"], commit["userMetadata"]) for commit in history] == [
+        ("CREATE OR REPLACE TABLE AS SELECT", None),
+        ("REPLACE TABLE AS SELECT", None),
+        ("CREATE TABLE AS SELECT", "why"),
+    ]
+    path = tmp_path / "t"
+    delta.range(3).writeTo(f"delta.`{path}`").using("delta").createOrReplace()
+    assert dr.Table(path).snapshot().num_rows == 3
+    for options in ({"replaceUsing": "id"}, {"replaceWhere": "true"}, {"overwriteSchema": "false"}):
+        with pytest.raises(dr.InvalidArgumentError) as caught:
+            delta.range(3).writeTo(name).using("delta").options(**options).replace()
+        assert caught.value.code == "option.write"
+    with pytest.raises(dr.UnsupportedFeatureError) as caught:
+        delta.range(3).writeTo(name).using("delta").partitionedBy(sf.bucket(2, "id")).replace()
+    assert caught.value.code == "sql.create"
+    with pytest.raises(dr.TableNotFoundError):
+        delta.range(3).writeTo(f"{name}_none").using("delta").replace()
+    assert rows(delta, name) == [(0,), (1,)]
+    dr_spark.sql(delta, f"DROP TABLE {name}")
+
+
+def test_rows_replace_those_that_match_them(delta: Any, named: str) -> None:
+    """As delta-spark's suites of ``replaceUsing`` and ``replaceOn`` for named tables."""
+    frame(delta).write.insertInto(named)
+    new = delta.sql("SELECT '2' AS id, 'new' AS other, 2 AS p")  # cast, by position
+    replaced = [ROWS[0], (2, "new", 2)]
+    new.write.mode("overwrite").option("replaceUsing", "id").insertInto(named)
+    assert rows(delta, named) == replaced
+    on = new.alias("s").write.mode("overwrite").option("replaceOn", "t.id = s.id")
+    on.option("targetAlias", "t").insertInto(named)
+    assert rows(delta, named) == replaced
+    newer = delta.sql("SELECT 2 AS p, 'newer' AS v, 2L AS id").write.format("delta")
+    newer = newer.mode("overwrite").option("replaceUsing", "id")
+    newer.saveAsTable(named)
+    assert rows(delta, named) == [ROWS[0], (2, "newer", 2)]
+    with pytest.raises(dr.InvalidArgumentError, match="different position") as caught:
+        newer.insertInto(named)
+    assert caught.value.code == "write.columns"
+
+
+def test_the_option_precedes_the_session(delta: Any, named: str) -> None:
+    wider = frame(delta).selectExpr("*", "5 AS more")
+    strict = wider.write.format("delta").option("mergeSchema", "false")
+    with conf(delta, spark__databricks__delta__schema__autoMerge__enabled="true"):
+        for write in (
+            lambda: strict.mode("append").saveAsTable(named),
+            lambda: strict.insertInto(named),
+            lambda: strict.mode("overwrite").option("replaceUsing", "id").insertInto(named),
+            lambda: wider.writeTo(named).option("mergeSchema", False).append(),
+        ):
+            with pytest.raises(dr.InvalidArgumentError) as caught:
+                write()
+            assert caught.value.code == "write.columns"
+        wider.writeTo(named).append()
+    assert rows(delta, named) == [(*row, 5) for row in ROWS]
+
+
+def test_appended_rows_are_cast_by_name(delta: Any, name: str) -> None:
+    """Also fields of structs, as in delta-spark's suites ``DeltaInsertInto*``."""
+    created = delta.sql("SELECT 0 AS k, named_struct('a', 'a0', 'b', 'b0') AS s")
+    created.write.format("delta").saveAsTable(name)
+    rest = "named_struct('b', 'first', 'a', 'second') AS s"
+    first, second = delta.sql(f"SELECT {rest}, 1L AS k"), delta.sql(f"SELECT {rest}, '2' AS k")
+    first.writeTo(name).append()
+    second.write.format("delta").mode("append").saveAsTable(name)
+    delta.sql("SELECT 3L AS k, named_struct('b', 4) AS s").writeTo(name).append()
+    expected = [(0, ("a0", "b0")), (1, ("second", "first")), (2, ("second", "first"))]
+    assert rows(delta, name) == [*expected, (3, (None, "4"))]
+    with pytest.raises(dr.InvalidArgumentError) as caught:  # only appended rows are cast
+        second.write.format("delta").mode("overwrite").saveAsTable(name)
+    assert caught.value.code == "write.columns"
+    with pytest.raises(dr.InvalidArgumentError, match="cannot be stored in k"):
+        delta.sql(f"SELECT 3000000000L AS k, {rest}").writeTo(name).append()
+    dr_spark.sql(delta, f"DROP TABLE {name}")
 
 
 def test_save_as_table_creates_a_table(delta: Any, name: str) -> None:
@@ -91,6 +208,10 @@ def test_save_as_table_creates_a_table(delta: Any, name: str) -> None:
     narrow = frame(delta).select("id", "v").write.format("delta").mode("overwrite")
     narrow.option("overwriteSchema", "true").partitionBy("v").saveAsTable(name)
     assert rows(delta, name) == [(1, "a"), (2, "b")]
+    again = frame(delta).select("id").write.format("delta").mode("overwrite")
+    again.option("overwriteSchema", "true").saveAsTable(name)
+    [detail] = dr_spark.sql(delta, f"DESCRIBE DETAIL {name}").collect()
+    assert detail["partitionColumns"] == [], "as in delta-spark"
     with pytest.raises(dr.InvalidArgumentError) as caught:
         frame(delta).write.format("delta").bucketBy(2, "id").saveAsTable(f"{name}_other")
     assert caught.value.code == "option.write"

@@ -300,8 +300,6 @@ def test_dynamic_partition_overwrites(
     partitioned, ours = WAYS[way]
     base = three_rows["PARTITIONED BY (k)" if partitioned else ""]
     rows = spark.sql("SELECT 9L AS id, 1L AS k")
-    if "replaceWhere" in options and not partitioned and ours is _overwrite_by_format:
-        pytest.skip("the format replaces whole files")
     if options == {"overwriteSchema": "true"} and partitioned and ours is _overwrite:
         options = {**options, "partitionBy": "k"}  # kept otherwise, as docs/spark.md says
     with conf(spark, **DYNAMIC):

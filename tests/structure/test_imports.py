@@ -47,8 +47,8 @@ SPARK_ORDER = (
     "writing",
     "dml",
     "maintenance",
-    "format",
     "definition",
+    "format",
     "delta_table",
     "statements",
 )

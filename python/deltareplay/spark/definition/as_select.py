@@ -18,7 +18,7 @@ from deltareplay.spark.writing.target_table import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from deltareplay._table.create import WriteLocation
 
@@ -26,20 +26,21 @@ if TYPE_CHECKING:
 def create(
     spark: SparkSession,
     location: WriteLocation,
-    query: str,
+    query: str | DataFrame,
     *,
     partition_by: Sequence[str],
     cluster_by: Sequence[str],
     properties: Mapping[str, str],
     comment: str | None,
     mode: str,
+    user_metadata: str | None,
 ) -> None:
     """Create or replace a table with the rows of a query; all columns are nullable.
 
     ``mode`` is the core's: ``new``, ``if_not_exists``, ``replace`` or ``or_replace``. The
-    definition is checked before Spark runs the query.
+    definition is checked before Spark runs the query. ``query`` is a text, or its rows.
     """
-    rows = queries.run(spark, query)
+    rows = queries.run(spark, query) if isinstance(query, str) else query
     partition_by = partitions_among(rows.columns, partition_by)
     columns = new_columns(rows.schema)
     native = location.table.native.define(
@@ -55,7 +56,8 @@ def create(
     metadata, protocol, parameters = native.definition()
     # read after the transaction began, so that a commit in between is a conflict
     old = location.table.snapshot() if location.table.native.exists() else None
-    user_metadata = settings.user_metadata(spark)
+    if user_metadata is None:
+        user_metadata = settings.user_metadata(spark)
     transaction = Transaction.from_native(location.table, old, native, user_metadata=user_metadata)
     transaction.set_parameters(parameters)
     txn = settings.transaction(spark)

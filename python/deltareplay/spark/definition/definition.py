@@ -17,7 +17,7 @@ from deltareplay.spark.writing import default_properties
 from deltareplay.spark.writing.target_table import column_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import DataType
 
     from deltareplay._table.table import Table
@@ -43,7 +43,9 @@ class Definition:
         mode: What to do if the table exists, and if it does not.
         location: The Hadoop path, or a name such as ``uc://main.sales.orders``; None if the catalog
             chooses the path.
-        query: The query of CREATE TABLE AS SELECT; None for a table without rows.
+        query: The query of CREATE TABLE AS SELECT, as SQL or as its rows; None for a table without
+            rows.
+        user_metadata: Text for the commit of a query; by default that of the session.
     """
 
     mode: Mode
@@ -54,7 +56,8 @@ class Definition:
     partition_by: list[str] = field(default_factory=list)
     cluster_by: list[str] = field(default_factory=list)
     properties: dict[str, str] = field(default_factory=dict)
-    query: str | None = None
+    query: str | DataFrame | None = None
+    user_metadata: str | None = None
 
 
 def column(
@@ -196,6 +199,7 @@ def _create(spark: SparkSession, location: WriteLocation, definition: Definition
             properties=properties,
             comment=definition.comment,
             mode=_MODES[definition.mode],
+            user_metadata=definition.user_metadata,
         )
         return location.table
     fields = [declared(field) for field in definition.columns]

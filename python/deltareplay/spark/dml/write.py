@@ -134,6 +134,8 @@ def write(
     matching = None
     if replace_using is not None or replace_on is not None:
         matching = _matching(df, replace_using, replace_on, target_alias)
+    if schema_mode is None and settings.merges_schemas(_session(df)):
+        schema_mode = "merge"
     return write_rows(
         df,
         table,
@@ -165,7 +167,10 @@ def write_rows(
     user_metadata: str | None = None,
     root: str | None = None,
 ) -> Written:
-    """Write rows as ``write`` does; ``matching`` selects the rows that they replace."""
+    """Write rows as ``write`` does, except that the session does not set ``schema_mode``.
+
+    ``matching`` selects the rows that they replace.
+    """
     spark = _session(df)
     _check(mode, where, matching, partition_overwrite or "static", schema_mode)
     txn = settings.transaction(spark) if txn is None else txn
@@ -199,7 +204,7 @@ def write_rows(
             )
     if schema_mode == "overwrite" and snapshot is not None:
         target, partition_columns = target.with_new_columns(df.schema, partition_columns), None
-    elif schema_mode == "merge" or settings.merges_schemas(spark):
+    elif schema_mode == "merge":
         target = target.with_columns(df.schema)
     target.check(partition_columns)
     parameters = _parameters(mode, where, partition_overwrite, target)

@@ -10,24 +10,31 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from deltareplay._support.uris import without_secrets
-from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.catalog import lookup, registration
-from deltareplay.spark.dml.write import write_rows
-from deltareplay.spark.format.options import Use, WriteOptions, normalized_mode, parse
-from deltareplay.spark.session import capabilities, settings
+from deltareplay.spark.definition.definition import Definition, Mode, execute
+from deltareplay.spark.dml.statement import analyzed, as_column
+from deltareplay.spark.format import batch_writes
+from deltareplay.spark.format.options import normalized_mode
+from deltareplay.spark.scan.skipping import printed
+from deltareplay.spark.schema.fields import struct_type
+from deltareplay.spark.session import capabilities
 from deltareplay.spark.storage.hadoop_path import root_in_spark
 from deltareplay.spark.syntax import names
-from deltareplay.spark.writing.by_position import aligned_rows
 from deltareplay.spark.writing.target_table import TargetTable
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
     from deltareplay._table.table import Table
     from deltareplay.spark.catalog.lookup import CatalogEntry
 
 #: A placeholder for the path in the options; the catalog has the path of the table.
 _NO_PATH = "/"
+
+#: The options of ``create``, and the properties of Spark among those of a table.
+_CREATING = {"path", "mergeSchema", "overwriteSchema", "userMetadata", "delta.<property>"}
+_OWN = ("location", "comment")
 
 
 def insert(
@@ -47,17 +54,96 @@ def insert(
         InvalidArgumentError: As by ``aligned_rows``, ``parse`` and ``write``.
         TableNotFoundError: The name is not that of a Delta table.
     """
-    spark = df.sparkSession
-    table = lookup.find(spark, names.table_parts(name)).table()
-    target = TargetTable.of(table.snapshot())
-    merges = _parsed(options).get("mergeSchema", False)
-    evolves = merges or settings.merges_schemas(spark)
-    columns = [field.name for field in target.fields]
-    rows = aligned_rows(df, columns, target, evolves=evolves, by_name=by_name)
+    table = lookup.find(df.sparkSession, names.table_parts(name)).table()
     if mode == "dynamic":
         options, mode = {**options, "partitionOverwriteMode": mode}, "overwrite"
     overwrites = mode is not None and mode.lower() == "overwrite"
-    _write(rows, table, options, "overwrite" if overwrites else "append")
+    values = _parsed(options)
+    mode = "overwrite" if overwrites else "append"
+    batch_writes.run(df, table, values, mode, align="name" if by_name else "position")
+
+
+def overwrite(
+    df: DataFrame, name: str, options: Mapping[str, str], condition: str | Column
+) -> None:
+    """Replace the rows of a table that satisfy a condition; all new rows must satisfy it.
+
+    Args:
+        df: The rows, which are matched by name and cast to the types of the table.
+        name: The name of the table.
+        options: The options of the writer.
+        condition: The condition.
+
+    Raises:
+        DeltaReplayError: As by ``insert``; ``statement.expression``: Spark cannot resolve the
+            condition.
+    """
+    spark = df.sparkSession
+    snapshot = lookup.find(spark, names.table_parts(name)).table().snapshot()
+    empty = spark.createDataFrame([], struct_type(TargetTable.of(snapshot).fields))
+    column = as_column(condition)
+    text = printed(column, analyzed(lambda: empty.where(column)))
+    rows = "partitionOverwriteMode" if text == "true" else "replaceWhere"
+    options = {**options, rows: "static" if text == "true" else str(text)}
+    insert(df, name, options, "overwrite", by_name=True)
+
+
+def create(
+    df: DataFrame,
+    name: str,
+    options: Mapping[str, str],
+    mode: Mode,
+    properties: Mapping[str, str],
+    partition_by: Sequence[Column] = (),
+    cluster_by: Sequence[str] = (),
+) -> None:
+    """Create or replace a table with these rows, as ``CREATE TABLE ... AS`` does.
+
+    Args:
+        df: The rows.
+        name: The name of the table.
+        options: The options of the writer.
+        mode: What to do if the table exists, and if it does not.
+        properties: Table properties, and those of Spark: ``location`` and ``comment``.
+        partition_by: The partition columns.
+        cluster_by: The clustering columns.
+
+    Raises:
+        InvalidArgumentError: ``option.write``: an option does not apply to a new table; or as by
+            ``definition.create``.
+        UnsupportedFeatureError: ``sql.create``: a partition column is an expression; or as by
+            ``definition.create``.
+        DeltaReplayError: As by ``definition.create``.
+    """
+    values = _parsed(options)
+    unknown = values.keys() - _CREATING
+    if unknown or values.get("overwriteSchema") is False:
+        raise InvalidArgumentError(
+            f"{', '.join(sorted(unknown) or ['overwriteSchema'])} does not apply to create, "
+            "replace and createOrReplace: leave it out",
+            code="option.write",
+        )
+    columns = df.select(*partition_by).columns
+    if not {*map(str.lower, columns)} <= {*map(str.lower, df.columns)}:
+        raise UnsupportedFeatureError(
+            f"partitionedBy({', '.join(columns)}) is not supported for Delta tables: name columns; "
+            "instead of an expression, name a generated column",
+            code="sql.create",
+        )
+    own = {key.lower(): text for key, text in properties.items()}
+    definition = Definition(
+        mode,
+        name,
+        location=own.get("location"),
+        comment=own.get("comment"),
+        partition_by=columns,
+        cluster_by=list(cluster_by),
+        properties=values.get("delta.<property>", {})
+        | {key: text for key, text in properties.items() if key.lower() not in _OWN},
+        query=df,
+        user_metadata=values.get("userMetadata"),
+    )
+    execute(df.sparkSession, definition)
 
 
 def save(
@@ -187,7 +273,13 @@ def _write(
     mode: str,
     partition_by: Sequence[str] | None = None,
 ) -> None:
-    values = _parsed(options)
+    # as in delta-spark, rows are cast only if they are appended
+    align: batch_writes.Align | None = "name" if mode == "append" else None
+    batch_writes.run(df, table, _parsed(options), mode, partition_by, align=align)
+
+
+def _parsed(options: Mapping[str, str]) -> dict[str, Any]:
+    values = batch_writes.parsed({"path": _NO_PATH, **options})
     for option in ("storage.<key>", "allowedRoots"):
         if option in values:
             raise InvalidArgumentError(
@@ -195,21 +287,4 @@ def _write(
                 "save(path)",
                 code="option.write",
             )
-    parsed = WriteOptions.of(values, overwrite=mode == "overwrite")
-    schema_mode = "merge" if parsed.merge_schema else None
-    write_rows(
-        df,
-        table,
-        mode=mode,
-        where=parsed.replace_where,
-        partition_overwrite=values.get("partitionOverwriteMode", "").lower() or None,
-        partition_columns=partition_by or parsed.partition_by,
-        schema_mode="overwrite" if parsed.overwrite_schema else schema_mode,
-        txn=parsed.txn,
-        properties=parsed.properties,
-        user_metadata=parsed.user_metadata,
-    )
-
-
-def _parsed(options: Mapping[str, str]) -> dict[str, Any]:
-    return parse({"path": _NO_PATH, **options}, Use.WRITE)
+    return values

@@ -4,9 +4,8 @@ Spark drops ``partitionBy`` of a stream, and a Python worker sees no settings of
 ``register`` extends PySpark's writers: if the format is ours, they add an option. Spark refuses
 ``partitionBy`` of a batch and the modes ``error`` and ``ignore``, so the writers check whether the
 table exists, and then append. Spark does not pass on the path of a named table either, so writes by
-name call ``write``. So do writes that replace matching rows, which run Spark jobs before they
-commit. Streams by name get the path of the table. Verbs of ``writeTo`` that are not supported raise
-an error with an alternative.
+name call ``write``. So do writes that replace some rows, which run Spark jobs before they commit.
+Streams by name get the path of the table.
 """
 
 from __future__ import annotations
@@ -20,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from deltareplay._table.write import MODES, is_kept
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark.format import named_tables, replacing
+from deltareplay.spark.definition.definition import Mode
+from deltareplay.spark.format import batch_writes, named_tables
 from deltareplay.spark.format.options import (
     NO_PATH,
     SESSION,
@@ -42,14 +42,19 @@ _formats: set[str] = set()
 _extended: set[type] = set()
 _extending = threading.Lock()
 
-#: The methods of ``df.writeTo(name)`` that are not supported.
-_UNSUPPORTED = ("create", "createOrReplace", "overwrite", "replace")
+#: The methods of ``df.writeTo(name)`` that create a table, and what they do if it exists.
+_CREATING: dict[str, Mode] = {
+    "create": "create",
+    "replace": "replace",
+    "createOrReplace": "create_or_replace",
+}
 
 #: Attributes of a writer for settings that PySpark keeps in the JVM.
 _FORMAT, _PARTITIONS = "_deltareplay_format", "_deltareplay_partitions"
 _LAYOUT = "_deltareplay_layout"
 _MODE, _OPTIONS, _TABLE = "_deltareplay_mode", "_deltareplay_options", "_deltareplay_table"
 _SAVE_MODE = "_deltareplay_save_mode"
+_CLUSTERS, _PROPERTIES = "_deltareplay_clusters", "_deltareplay_properties"
 
 
 def extend_writers(spark: SparkSession, name: str) -> None:
@@ -75,8 +80,9 @@ def extend_writers(spark: SparkSession, name: str) -> None:
             _keep_options(verbs)
             _by_name(verbs, "append", _append)
             _by_name(verbs, "overwritePartitions", _overwrite_partitions)
-            for verb in _UNSUPPORTED:
-                _explain(verbs, verb)
+            _overwrite(verbs)
+            for verb, mode in _CREATING.items():
+                _create(verbs, verb, mode)
 
 
 def _record(kind: Any, name: str, note: Callable[..., None]) -> None:
@@ -103,6 +109,14 @@ def _note_provider(writer: Any, provider: str) -> None:
 def _note_partitions(writer: Any, *cols: Any) -> None:
     names = cols[0] if len(cols) == 1 and isinstance(cols[0], (list, tuple)) else cols
     setattr(writer, _PARTITIONS, list(names))
+
+
+def _note_clusters(writer: Any, *cols: str) -> None:
+    setattr(writer, _CLUSTERS, list(cols))
+
+
+def _note_property(writer: Any, property: str, value: str) -> None:  # noqa: A002 PySpark's name
+    setattr(writer, _PROPERTIES, getattr(writer, _PROPERTIES, {}) | {property: value})
 
 
 def _note_layout(writer: Any, *_args: Any, method: str, **_options: Any) -> None:
@@ -162,10 +176,17 @@ def _save(kind: Any) -> None:
         merged = getattr(self, _OPTIONS, {}) | _texts(more)
         noted = getattr(self, _MODE, None)
         save_mode = arguments.get("mode") or noted
-        if replaces_rows(merged):
-            replacing.save(internals.frame_of(self), merged, save_mode)
-            return None
         mode = normalized_mode(save_mode)
+        if replaces_rows(merged) or (mode == "overwrite" and _replaces_where(self, merged)):
+            _refuse_layout(self)
+            partitions = arguments.get("partitionBy") or getattr(self, _PARTITIONS, None)
+            batch_writes.save(
+                internals.frame_of(self),
+                merged,
+                mode,
+                [partitions] if isinstance(partitions, str) else partitions,
+            )
+            return None
         if mode not in ("error", "ignore"):
             return save(self, *args, **kwargs)
         target = table(parse(merged, Use.WRITE))
@@ -180,6 +201,13 @@ def _save(kind: Any) -> None:
             setattr(self, _SAVE_MODE, None)
 
     kind.save = saving
+
+
+def _replaces_where(writer: Any, options: Mapping[str, str]) -> bool:
+    """Return whether ``replaceWhere`` is set, and the session can run the function ``write``."""
+    spark = internals.session_of(writer)
+    can_run = capabilities.is_classic(spark) or hasattr(spark, "cloneSession")
+    return can_run and any(key.lower() == "replacewhere" for key in options)
 
 
 def _keep_options(kind: Any) -> None:
@@ -206,6 +234,10 @@ def _keep_table(kind: Any) -> None:
 
     _record(kind, "__init__", note_table)
     _record(kind, "using", _note_provider)
+    _record(kind, "tableProperty", _note_property)
+    _record(kind, "partitionedBy", _note_partitions)
+    if hasattr(kind, "clusterBy"):
+        _record(kind, "clusterBy", _note_clusters)
 
 
 def _by_name(kind: Any, name: str, write: Callable[[Any, Mapping[str, Any]], None]) -> None:
@@ -268,23 +300,43 @@ def _save_as_table(writer: Any, arguments: Mapping[str, Any]) -> None:
     )
 
 
-def _explain(kind: Any, name: str) -> None:
-    """Let a verb of ``writeTo`` raise an error with an alternative, before Spark drops a table."""
+def _overwrite(kind: Any) -> None:
+    """Let ``overwrite`` of ``writeTo`` write into Delta tables."""
+    method = kind.overwrite
+
+    @functools.wraps(method)
+    def overwrite(self: Any, condition: Any) -> Any:
+        table = getattr(self, _TABLE)
+        if named_tables.path_of(internals.session_of(self), table) is None:
+            return method(self, condition)
+        options = getattr(self, _OPTIONS, {})
+        return named_tables.overwrite(internals.frame_of(self), table, options, condition)
+
+    kind.overwrite = overwrite
+
+
+def _create(kind: Any, name: str, mode: Mode) -> None:
+    """Let a verb of ``writeTo`` create or replace Delta tables."""
     method = getattr(kind, name)
 
     @functools.wraps(method)
-    def explained(self: Any, *args: Any, **kwargs: Any) -> Any:
-        path = named_tables.path_of(internals.session_of(self), getattr(self, _TABLE))
-        # all but ``overwrite`` create a table of the format of ``using``
-        if path is None and (name == "overwrite" or not _is_ours(self, None)):
-            return method(self, *args, **kwargs)
-        raise InvalidArgumentError(
-            "call deltareplay.spark.write(df, name), or deltareplay.spark.sql(spark, 'CREATE TABLE "
-            f"name ...'), instead of {name}: {NO_PATH}",
-            code="option.path",
+    def create(self: Any) -> Any:
+        table = getattr(self, _TABLE)
+        if not _is_ours(self, None):
+            if named_tables.path_of(internals.session_of(self), table) is not None:
+                raise named_tables.wrong_format(table, _format(self, None))  # Spark would drop it
+            return method(self)
+        return named_tables.create(
+            internals.frame_of(self),
+            table,
+            getattr(self, _OPTIONS, {}),
+            mode,
+            getattr(self, _PROPERTIES, {}),
+            getattr(self, _PARTITIONS, ()),
+            getattr(self, _CLUSTERS, ()),
         )
 
-    setattr(kind, name, explained)
+    setattr(kind, name, create)
 
 
 def _stream_by_name(streaming: Any) -> None:

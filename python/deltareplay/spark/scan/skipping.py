@@ -114,14 +114,14 @@ def _sql(condition: str | Column, frame: DataFrame, alias: str) -> str | None:
     """Return a condition as SQL, in which only the alias qualifies columns of the table."""
     if isinstance(condition, str):
         return condition
-    text = _printed(condition, frame)
+    text = printed(condition, frame)
     if isinstance(alias, TableAlias):
         table = (*alias.namespace, alias)
         return qualifiers.with_aliases(text, qualifiers.aliases(table, alias))
     return text
 
 
-def _printed(condition: Column, frame: DataFrame) -> str | None:
+def printed(condition: Column, frame: DataFrame) -> str | None:
     """Return a column as SQL; on classic Spark, it is printed from the plan's top node."""
     if not capabilities.is_classic(frame.sparkSession):
         return connect_sql.sql(condition, frame.sparkSession)

@@ -21,7 +21,7 @@ from deltareplay.spark.syntax.names import path_of, quoted
 from deltareplay.spark.syntax.parser import QUERY, Parser
 from deltareplay.spark.syntax.tokens import Sql, tokens
 from deltareplay.spark.writing import log_expressions
-from deltareplay.spark.writing.by_position import aligned_rows, wrong_count
+from deltareplay.spark.writing.by_position import aligned_rows, check_positions, wrong_count
 from deltareplay.spark.writing.table_rows import converted
 from deltareplay.spark.writing.target_table import TargetTable
 
@@ -166,7 +166,7 @@ class Insert(SharedStatement):
         if not self.by_name:
             if len(source.columns) != len(columns):
                 raise wrong_count(source, columns)
-            _check_positions(self.using, source, columns)
+            check_positions(self.using, source, columns)
             if self.using:
                 source = source.toDF(*columns)
 
@@ -262,19 +262,6 @@ def _check_listed(columns: Sequence[str], target: TargetTable, key: Callable[[st
             "NAME with schema evolution, which adds it",
             code="write.columns",
         )
-
-
-def _check_positions(using: Sequence[str], rows: DataFrame, columns: Sequence[str]) -> None:
-    """Check that columns have the same position in query and table, as in delta-spark."""
-    source, target = ([name.lower() for name in names] for names in (rows.columns, columns))
-    for name in using:
-        key = name.lower()  # missing columns are an error of the write
-        if key in source and key in target and source.index(key) != target.index(key):
-            raise InvalidArgumentError(
-                f"the column {name} is at a different position in the query and the table: use BY "
-                "NAME",
-                code="write.columns",
-            )
 
 
 def _constants(statement: Insert, target: TargetTable, key: Callable[[str], str]) -> dict[str, str]:

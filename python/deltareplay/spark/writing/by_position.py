@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from deltareplay._protocol.schema import Array, Field, Map, Struct, Type, inner_fields, parts
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark.schema.alignment import converted_parts
+from deltareplay.spark.schema.alignment import WRITING, converted_parts
 from deltareplay.spark.schema.fields import fields_of, nullable, spark_type
-from deltareplay.spark.writing.table_rows import converted
+from deltareplay.spark.writing.table_rows import assigned, converted
 from deltareplay.spark.writing.target_table import TargetTable, is_collated
 
 if TYPE_CHECKING:
@@ -85,6 +85,39 @@ def aligned_rows(
     return _cast(rows, values, names)
 
 
+def cast_by_name(rows: DataFrame, target: TargetTable) -> DataFrame:
+    """Cast the columns of rows to the types of the table's columns with the same names.
+
+    Fields of structs are matched by name, too, at any depth; missing ones are null. Columns that
+    the table lacks stay as they are.
+
+    Raises:
+        InvalidArgumentError: ``write.columns``: a struct has a field that the table lacks, or Spark
+            has no cast to the type of a column; or as by ``assigned``.
+    """
+    from pyspark.sql import functions as sf
+
+    fields_by_key = {field.key: field for field in target.fields}
+    sources = fields_of(rows.schema)
+    names = [source.name for source in sources]
+    rows = rows.toDF(*(f"_{index}" for index in range(len(names))))
+    values = []
+    for index, source in enumerate(sources):
+        value, field = sf.col(f"_{index}"), fields_by_key.get(source.key)
+        if field is not None and field.type != "void":
+            value = assigned(
+                rows.sparkSession,
+                value,
+                source,
+                field,
+                partial=True,
+                evolve=WRITING,
+                code="write.columns",
+            )
+        values.append(value.alias(source.name))
+    return _cast(rows, values, names)
+
+
 def _cast(rows: DataFrame, values: Sequence[Column], names: Sequence[str]) -> DataFrame:
     """Select the values; Spark checks their casts now, not when the rows are written.
 
@@ -115,6 +148,23 @@ def wrong_count(rows: DataFrame, columns: Sequence[str]) -> InvalidArgumentError
         f"({', '.join(columns)}): select these, or match by name (INSERT ... BY NAME)",
         code="write.columns",
     )
+
+
+def check_positions(using: Sequence[str], rows: DataFrame, columns: Sequence[str]) -> None:
+    """Check that columns have the same position in rows and table, as in delta-spark.
+
+    Raises:
+        InvalidArgumentError: ``write.columns``.
+    """
+    source, target = ([name.lower() for name in names] for names in (rows.columns, columns))
+    for name in using:
+        key = name.lower()  # missing columns are an error of the write
+        if key in source and key in target and source.index(key) != target.index(key):
+            raise InvalidArgumentError(
+                f"the column {name} is at a different position in the query and the table: use BY "
+                "NAME",
+                code="write.columns",
+            )
 
 
 def is_compatible(table: Sequence[Field], rows: Sequence[Field], widens: Widens) -> bool:

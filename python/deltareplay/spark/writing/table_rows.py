@@ -174,18 +174,18 @@ def assigned(
     *,
     partial: bool,
     evolve: str | None,
+    code: str = "statement.column",
 ) -> Column:
     """Convert a value for assignment to a column: cast it from any type, or fail.
 
     With ``partial``, struct values may lack fields. ``evolve`` is the option or clause that lets
-    the statement evolve the schema, if any.
+    the statement evolve the schema, if any. ``code`` is that of errors.
     """
     source_type, target_type = nullable(source.type), nullable(target.type)
     if is_collated(source):
         column = column.cast(spark_type(source_type))
     if source_type == target_type:
         return column
-    code = "statement.column"
     column = arranged(column, source, target, code=code, partial=partial, evolve=evolve)
     source_type = arranged_type(source_type, target_type)
     return converted(spark, column, source_type, target_type, target.name, code=code)
