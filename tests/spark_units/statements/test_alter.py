@@ -20,6 +20,7 @@ from deltareplay.spark.statements.alter import (
     Position,
     RenameColumn,
 )
+from deltareplay.spark.statements.sync_identity import SyncIdentity
 
 
 def clause_of(text: str) -> Any:
@@ -53,6 +54,7 @@ CASES: dict[str, Any] = {
         (AddedColumn(("x",), "MAP<STRING, ARRAY<INT>>"), AddedColumn(("y",), "INT", True, "y"))
     ),
     "RENAME COLUMN a.b TO `c d`": RenameColumn(("a", "b"), "c d"),
+    "CHANGE `a.b` SYNC IDENTITY": SyncIdentity(("a.b",)),
     "DROP COLUMN a": DropColumns((("a",),)),
     "DROP COLUMNS IF EXISTS (a, b.c)": DropColumns((("a",), ("b", "c")), True),
     "ADD COLUMNS (x INT FIRST COMMENT 'c', a.y INT, a.z INT COMMENT 'd' AFTER `y y`)": AddColumns(
@@ -107,6 +109,7 @@ WRONG = {
     "ALTER COLUMN a a INT": "expected TYPE, COMMENT, SET, DROP, FIRST or AFTER, not 'a'",
     "ALTER COLUMN a FIRST, b": "expected TYPE, COMMENT, SET, DROP, FIRST or AFTER, not 'the end'",
     "ALTER COLUMN a AFTER b.c": "expected the end of the statement, not '.'",
+    "ALTER COLUMN a SYNC": "expected TYPE, COMMENT, SET, DROP, FIRST or AFTER",
     "ALTER COLUMN a SET DEFAULT": "expected an expression, not 'the end'",
     "ADD COLUMN x INT FIRST AFTER y": "expected the end of the statement, not 'AFTER'",
     "CHANGE a a INT, b b INT": "expected the end of the statement, not ','",
@@ -127,7 +130,6 @@ WRONG = {
 UNSUPPORTED = {
     "ADD COLUMN x INT DEFAULT 5": "add the column without it, then ALTER COLUMN ... SET DEFAULT",
     "ALTER COLUMN a.b SET NOT NULL": "ADD CONSTRAINT ... CHECK (a.b IS NOT NULL)",
-    "ALTER COLUMN a SYNC IDENTITY": "use spark.sql in a session that has delta-spark's jar",
     "ADD CONSTRAINT c PRIMARY KEY (a)": "Delta tables have CHECK constraints only",
     "ADD PARTITION (a = 1)": "ALTER TABLE ... ADD PARTITION is not supported for Delta tables",
     "RECOVER PARTITIONS": "the docstring of deltareplay.spark.sql lists the clauses",

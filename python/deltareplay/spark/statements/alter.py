@@ -18,6 +18,7 @@ from deltareplay.spark.schema.spelling import check_spelling, fields_on_path
 from deltareplay.spark.schema.string_lengths import declared_type, is_wider
 from deltareplay.spark.session import capabilities
 from deltareplay.spark.statements.statement import SharedStatement, Statement
+from deltareplay.spark.statements.sync_identity import SyncIdentity
 from deltareplay.spark.syntax import names
 from deltareplay.spark.syntax.parser import Name, Parser
 
@@ -79,7 +80,10 @@ class Alter(SharedStatement):
         capabilities.require_spark_4(spark, "ALTER TABLE")
         table = entry.table()
         check_spelling(spark, table, self.clause.columns, "alter.column")
-        self.clause.run(table)
+        if isinstance(self.clause, SyncIdentity):
+            self.clause.run(spark, table)
+        else:
+            self.clause.run(table)
         return empty_frame(spark)
 
 
@@ -348,11 +352,6 @@ class ChangeColumn:
         if parser.takes("SET", "NOT", "NULL"):
             remedy = f"use ADD CONSTRAINT ... CHECK ({'.'.join(path)} IS NOT NULL)"
             raise unsupported("ALTER COLUMN ... SET NOT NULL", remedy)
-        if parser.sees("SYNC"):
-            raise unsupported(
-                "ALTER COLUMN ... SYNC IDENTITY",
-                "use spark.sql in a session that has delta-spark's jar",
-            )
         position = Position.read(parser)
         return None if position is None else cls(path, position=position)
 
@@ -379,7 +378,7 @@ class ChangeColumns:
     changed: tuple[ChangeColumn, ...]
 
     @classmethod
-    def read(cls, parser: Parser, *, is_hive: bool = False) -> ChangeColumns:
+    def read(cls, parser: Parser, *, is_hive: bool) -> ChangeColumns:
         """Parse the clause; ``CHANGE COLUMN`` also takes Hive's syntax."""
         start = parser.index
         columns = []
@@ -410,6 +409,15 @@ class ChangeColumns:
         changes = [(_path(schema, column.path), column.changes(schema)) for column in self.changed]
         if any(column_changes for _, column_changes in changes):
             table.native.change_columns(changes)
+
+
+def _change_columns(parser: Parser, *, is_hive: bool = False) -> ChangeColumns | SyncIdentity:
+    start = parser.index
+    path = parser.name()
+    if parser.takes("SYNC", "IDENTITY"):
+        return SyncIdentity(path)
+    parser.index = start
+    return ChangeColumns.read(parser, is_hive=is_hive)
 
 
 @dataclass(frozen=True)
@@ -449,10 +457,10 @@ _CLAUSES: tuple[tuple[tuple[str, ...], Callable[[Parser], Any]], ...] = (
     (("RENAME", "COLUMN"), RenameColumn.read),
     (("DROP", "COLUMN"), DropColumns.read),
     (("DROP", "COLUMNS"), DropColumns.read),
-    (("ALTER", "COLUMN"), ChangeColumns.read),
-    (("ALTER",), ChangeColumns.read),
-    (("CHANGE", "COLUMN"), functools.partial(ChangeColumns.read, is_hive=True)),
-    (("CHANGE",), functools.partial(ChangeColumns.read, is_hive=True)),
+    (("ALTER", "COLUMN"), _change_columns),
+    (("ALTER",), _change_columns),
+    (("CHANGE", "COLUMN"), functools.partial(_change_columns, is_hive=True)),
+    (("CHANGE",), functools.partial(_change_columns, is_hive=True)),
     (("ADD", "CONSTRAINT"), _add_constraint),
     (("DROP", "CONSTRAINT"), _drop_constraint),
     (("REPLACE", "COLUMNS"), ReplaceColumns.read),

@@ -84,7 +84,7 @@ def sql(spark: SparkSession, text: str, args: arguments.Arguments | None = None)
     - ``ADD COLUMNS`` without ``DEFAULT``, ``RENAME COLUMN``, ``DROP COLUMNS [IF EXISTS]``;
     - ``REPLACE COLUMNS``, which adds, drops, moves and widens columns at once;
     - ``ALTER COLUMN`` and ``CHANGE COLUMN``, with ``TYPE``, ``COMMENT``, ``SET DEFAULT``,
-      ``DROP DEFAULT``, ``DROP NOT NULL``, ``FIRST`` or ``AFTER``;
+      ``DROP DEFAULT``, ``DROP NOT NULL``, ``FIRST``, ``AFTER`` or ``SYNC IDENTITY``;
     - ``ADD CONSTRAINT ... CHECK``, ``DROP CONSTRAINT [IF EXISTS]``;
     - ``CLUSTER BY``, ``DROP FEATURE [TRUNCATE HISTORY]``;
     - ``RENAME TO``, which Spark runs: it changes the name in the catalog.

@@ -39,7 +39,7 @@ def value(field: Field) -> Column:
     from pyspark.sql import functions as sf
 
     step, mark = _step(field), field.metadata.get(_MARK)
-    first = int(field.metadata.get("delta.identity.start", 1)) if mark is None else int(mark) + step
+    first = _start(field) if mark is None else int(mark) + step
     last_position = (2**63 - 1 - first) // step if step > 0 else (2**63 + first) // -step
     message = f"the identity column {field.name} has no values left: add another one in its place"
     if last_position < 0:
@@ -64,6 +64,31 @@ def farthest(field: Field, stored: str) -> Column:
     from pyspark.sql import functions as sf
 
     return (sf.max if _step(field) > 0 else sf.min)(sf.col(names.quoted(stored)))
+
+
+def mark_after(field: Field, value: int) -> int | None:
+    """Return the high-water mark for a value of a row; None if the value is before the start.
+
+    It is a value of the sequence: the first one that is not before the row's.
+
+    Raises:
+        InvalidArgumentError: ``write.identity``: the sequence ends before it.
+    """
+    start, step, mark = _start(field), _step(field), field.metadata.get(_MARK)
+    is_valid = mark is None or (int(mark) - start) * step >= 0
+    if is_valid and (value - start) * step < 0:
+        return None
+    # a mark before the start is wrong: as in delta-spark, any value corrects it
+    new = start - (start - value) // step * step
+    if not -(2**63) <= new < 2**63:
+        raise InvalidArgumentError(
+            f"no value of the identity column {field.name} follows {value}", code="write.identity"
+        )
+    return new
+
+
+def _start(field: Field) -> int:
+    return int(field.metadata.get("delta.identity.start", 1))
 
 
 def _step(field: Field) -> int:
