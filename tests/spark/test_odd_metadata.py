@@ -276,3 +276,29 @@ def test_the_old_name_of_the_change_data_feed_enables_it(spark: Any, tmp_path: P
 
     changes = bodies(dr.Table(tmp_path / "t"), 1, "cdc")
     assert sum(file["size"] > 0 for file in changes) > 0
+
+
+def test_columns_that_the_protocol_does_not_generate(spark: Any, tmp_path: Path) -> None:
+    """Old versions of Delta wrote expressions without the protocol; delta-spark ignores them."""
+    generated = {"g": {"delta.generationExpression": "id + 1"}}
+    fields = [
+        {"name": name, "type": "long", "nullable": True, "metadata": generated.get(name, {})}
+        for name in ("id", "g")
+    ]
+    found = {}
+    for name, run in {"theirs": spark.sql, "ours": lambda text: dr_spark.sql(spark, text)}.items():
+        path = tmp_path / name
+        logs.LogBuilder(path).create(
+            json.dumps({"type": "struct", "fields": fields}),
+            protocol_action={"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
+        )
+        for text in (
+            "INSERT INTO {t} VALUES (1, 5), (2, 6)",
+            "UPDATE {t} SET id = 3 WHERE id = 2",
+            "MERGE INTO {t} AS t USING (SELECT 4 AS id) AS s ON t.id = s.id "
+            "WHEN NOT MATCHED THEN INSERT (id, g) VALUES (s.id, 7)",
+        ):
+            run(text.format(t=f"delta.`{path}`"))
+        rows = spark.read.format("delta").load(str(path)).collect()
+        found[name] = sorted(tuple(row) for row in rows)
+    assert found["ours"] == found["theirs"] == [(1, 5), (3, 6), (4, 7)]

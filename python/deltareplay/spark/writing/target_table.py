@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from deltareplay._snapshot.snapshot import Snapshot
     from deltareplay._table.table import Table
 
+_GENERATION_EXPRESSION = "delta.generationExpression"
 _LENGTH_TYPES = re.compile(r"\b(?:var)?char\(\d+\)")
 
 
@@ -125,10 +126,15 @@ class TargetTable:
 
     @property
     def fields(self) -> list[Field]:
-        """The columns."""
+        """The columns, without expressions of generated columns that the protocol does not support.
+
+        Old versions of Delta wrote such expressions.
+        """
         fields = Struct.parse(self.metadata.schema_string).fields
         column_metadata.check(fields)
-        return list(fields)
+        if "generatedColumns" in self.protocol.features:
+            return list(fields)
+        return [_not_generated(field) for field in fields]
 
     @property
     def written_fields(self) -> list[Field]:
@@ -251,6 +257,13 @@ class TargetTable:
         if snapshot is None:
             transaction.set_protocol(self.protocol)
         return transaction
+
+
+def _not_generated(field: Field) -> Field:
+    if _GENERATION_EXPRESSION not in field.metadata:
+        return field
+    metadata = {k: v for k, v in field.metadata.items() if k != _GENERATION_EXPRESSION}
+    return replace(field, metadata=metadata)
 
 
 def check_writable(protocol: Protocol) -> None:
