@@ -76,16 +76,21 @@ def overwrite(
 
     Raises:
         DeltaReplayError: As by ``insert``; ``statement.expression``: Spark cannot resolve the
-            condition.
+            condition, or it cannot be written as SQL.
     """
     spark = df.sparkSession
     snapshot = lookup.find(spark, names.table_parts(name)).table().snapshot()
     empty = spark.createDataFrame([], struct_type(TargetTable.of(snapshot).fields))
     column = as_column(condition)
     text = printed(column, analyzed(lambda: empty.where(column)))
-    rows = "partitionOverwriteMode" if text == "true" else "replaceWhere"
-    options = {**options, rows: "static" if text == "true" else str(text)}
-    insert(df, name, options, "overwrite", by_name=True)
+    if text is None:
+        raise InvalidArgumentError(
+            f"the condition {column} cannot be written as SQL: pass sf.expr('...')",
+            code="statement.expression",
+        )
+    is_true = text.lower() == "true"
+    changed = {"partitionOverwriteMode": "static"} if is_true else {"replaceWhere": text}
+    insert(df, name, {**options, **changed}, "overwrite", by_name=True)
 
 
 def create(
