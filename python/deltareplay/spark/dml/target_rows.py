@@ -118,7 +118,7 @@ class Candidates:
         ``hidden_columns``; if the table tracks rows, also ``OLD_ROW_ID`` and ``OLD_VERSION``.
         """
         files = self.files if numbers is None else self.with_numbers(numbers)
-        extra = ExtraColumns(self.tracks_rows, file_path=False, row_index=False, origin=True)
+        extra = ExtraColumns(self.tracks_rows, origin=True)
         return frame(self.spark, self.snapshot, files, self.columns, extra, self.root)
 
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from deltareplay._changes.change_split import WholeFile
     from deltareplay._table.table import Table
 
-_NO_EXTRA_COLUMNS = ExtraColumns(row_id=False, file_path=False, row_index=False)
-
 
 def frames(
     spark: SparkSession,
@@ -97,7 +95,7 @@ def _rows(
             constants.append(Constant.of(column.physical, "string", pa.array(strings, pa.string())))
     rows = relation(spark, located(spark, table, listed, root).with_constants(*constants), fields)
     selected = []
-    projected = projection.columns(list(columns), _NO_EXTRA_COLUMNS, None)
+    projected = projection.columns(list(columns), ExtraColumns(), None)
     for column, expression in zip(columns, projected, strict=True):
         if column.is_partition:
             value = sf.col(names.quoted(column.physical)).cast(spark_type(column.logical_type))

@@ -27,9 +27,9 @@ class ExtraColumns:
         metadata_ids: Whether ``_metadata`` has the ids of rows.
     """
 
-    row_id: bool
-    file_path: bool
-    row_index: bool
+    row_id: bool = False
+    file_path: bool = False
+    row_index: bool = False
     origin: bool = False
     metadata: bool = False
     metadata_ids: bool = False
