@@ -278,7 +278,7 @@ def without_alias(
         if "." not in name or len(parsed := tokens(name)) < 4:  # a name, perhaps in backticks
             return name
         first, dot, after, *_ = parsed
-        is_alias = first.kind in ("word", "quoted") and key(first.name) == key(alias)
+        is_alias = first.is_name and key(first.name) == key(alias)
         is_field = key(alias) in keys and key(after.name) not in keys
         return name[after.start :] if is_alias and dot.text == "." and not is_field else name
 

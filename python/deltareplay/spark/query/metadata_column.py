@@ -22,7 +22,7 @@ _USES_ALL = ("NATURAL", "PIVOT", "UNPIVOT")
 
 def is_named(tokens: Sequence[Token]) -> bool:
     """Return whether a query names the column."""
-    return any(token.kind in ("word", "quoted") and token.name.lower() == NAME for token in tokens)
+    return any(token.is_name and token.name.lower() == NAME for token in tokens)
 
 
 @dataclass

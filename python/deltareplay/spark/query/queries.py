@@ -270,13 +270,7 @@ def _frame(
         reference.where, spark, snapshot, reference.alias, joined=reference.is_joined
     )
     tracks_rows = is_on(snapshot.properties, "delta.enableRowTracking")
-    extra_columns = ExtraColumns(
-        row_id=False,
-        file_path=False,
-        row_index=False,
-        metadata=metadata,
-        metadata_ids=metadata and tracks_rows,
-    )
+    extra_columns = ExtraColumns(metadata=metadata, metadata_ids=metadata and tracks_rows)
     return rows_of(spark, snapshot, filter, None, extra_columns, None)
 
 
@@ -309,7 +303,7 @@ def _view(text: str) -> _View | None:
         return None
     replaces = parser.takes("OR", "REPLACE")
     is_global = parser.takes("GLOBAL")
-    is_temporary = parser.takes("TEMPORARY") or parser.takes("TEMP")
+    is_temporary = parser.takes_any("TEMPORARY", "TEMP")
     if not parser.takes("VIEW"):
         return None
     verb = "createOrReplace" if replaces else "create"

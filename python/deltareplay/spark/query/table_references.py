@@ -17,13 +17,11 @@ _BEGINNINGS = (
     *(("EXPLAIN",), ("CREATE",), ("REPLACE",), ("INSERT",), ("SET", "VAR"), ("SET", "VARIABLE")),
 )
 
-
 #: Keywords that end a list of tables.
 _AFTER_TABLES = (
     *("SELECT", "VALUES", "WHERE", "GROUP", "ORDER", "HAVING", "LIMIT", "OFFSET", "WINDOW", "VIEW"),
     *("CLUSTER", "DISTRIBUTE", "SORT", "UNION", "EXCEPT", "MINUS", "INTERSECT"),
 )
-
 
 #: Keywords that may follow a table, and are not an alias.
 _AFTER_TABLE = (
@@ -32,14 +30,11 @@ _AFTER_TABLE = (
     *("LATERAL", "INSERT", "MAP", "REDUCE", "TABLESAMPLE", "WITH", "PIVOT", "UNPIVOT"),
 )
 
-
 #: Keywords that may follow FROM instead of a table.
 _NO_TABLE = ("SELECT", "VALUES", "LATERAL", "FROM", "TABLE", "WITH")
 
-
 #: Keywords before TABLE where it does not begin a query.
 _NAMES_TABLE = ("CREATE", "EXTERNAL", "REPLACE", "INTO", "OVERWRITE")
-
 
 #: Keywords that end a condition.
 _AFTER_WHERE = (
@@ -47,20 +42,17 @@ _AFTER_WHERE = (
     *("UNION", "EXCEPT", "MINUS", "INTERSECT", "LATERAL", "PIVOT", "SELECT", "INSERT"),
 )
 
-
 #: Operators whose result may depend on rows that do not satisfy WHERE.
 _NOT_INNER = (
     *("LEFT", "RIGHT", "FULL", "OUTER", "SEMI", "ANTI", "PIVOT", "UNPIVOT"),
     *("TABLESAMPLE", "INSERT"),
 )
 
-
 #: Keywords that continue an expression, and are not an alias of VALUES.
 _CONTINUE_VALUE = (
     *("AND", "OR", "NOT", "IS", "IN", "BETWEEN", "LIKE", "ILIKE", "RLIKE", "REGEXP", "DIV"),
     *("COLLATE", "WHEN", "THEN", "ELSE", "END"),
 )
-
 
 #: Functions that have FROM between their arguments.
 _WITH_FROM = ("EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "OVERLAY")
@@ -108,7 +100,7 @@ def references_in(parser: Parser) -> list[TableReference]:
     >>> [table.name for table in references_in(query)]
     [('a',), ('b', 'c')]
     """
-    describes = parser.takes("DESCRIBE") or parser.takes("DESC")
+    describes = parser.takes_any("DESCRIBE", "DESC")
     if describes and not parser.takes("QUERY") and parser.sees("TABLE"):
         return []
     if not parser.sees_any(QUERY if describes else _BEGINNINGS):
@@ -137,7 +129,7 @@ def _tables(parser: Parser) -> list[TableReference]:
         level.count(token, may_follow=may_follow)
         if level.in_values and _ends_values(before, token):
             level.in_table_list, level.in_values = True, False
-        if may_follow and token.kind in ("word", "quoted") and not token.is_word(*_NO_TABLE):
+        if may_follow and token.is_name and not token.is_word(*_NO_TABLE):
             table = _table(parser, may_have_alias=not _is_after_keyword(parser))
             if table is not None:
                 if _has_column_aliases(parser):
@@ -220,7 +212,7 @@ class _Level:
 
 def _ends_values(before: Token, token: Token) -> bool:
     """Return whether the rows of VALUES end, because their alias or a join begins."""
-    if token.kind not in ("word", "quoted") or token.is_word(*_CONTINUE_VALUE):
+    if not token.is_name or token.is_word(*_CONTINUE_VALUE):
         return False
     is_literal = before.kind == "string" or before.text[:1].isdigit()
     return is_literal or before.text == ")" or token.is_word("AS")
@@ -259,7 +251,7 @@ def _table(parser: Parser, *, may_have_alias: bool) -> TableReference | None:
     alias = None if names.path_of(name) is not None else name[-1]
     parser.takes("AS")
     token = parser.token
-    if token.kind == "quoted" or (token.kind == "word" and not token.is_word(*_AFTER_TABLE)):
+    if token.is_name and not token.is_word(*_AFTER_TABLE):
         alias, alias_position = token.name, None
     parser.index = end_index
     return TableReference(
@@ -277,7 +269,7 @@ def _table(parser: Parser, *, may_have_alias: bool) -> TableReference | None:
 
 def _skip_sample(parser: Parser) -> None:
     """Move past ``TABLESAMPLE``, which may come before an alias."""
-    while parser.takes("TABLESAMPLE") or parser.takes("REPEATABLE"):
+    while parser.takes_any("TABLESAMPLE", "REPEATABLE"):
         parser.skip_parentheses()
 
 
@@ -288,7 +280,7 @@ def _has_column_aliases(parser: Parser) -> bool:
     index = parser.index + parser.sees("AS")
     parser.index = end_index
     alias = parser.tokens[index]
-    is_alias = alias.kind in ("word", "quoted") and not alias.is_word(*_AFTER_TABLE)
+    is_alias = alias.is_name and not alias.is_word(*_AFTER_TABLE)
     return is_alias and parser.tokens[index + 1].text == "("
 
 
@@ -320,7 +312,7 @@ def _named_queries(parsed: Sequence[Token]) -> dict[str, list[_NamedQuery]]:
     definitions: dict[int, bool] = {}  # the last token of each, and whether it may be recursive
     for index, token in enumerate(parsed[1:], 1):
         before, opening = parsed[index - 1], outer[index]
-        if token.kind not in ("word", "quoted"):
+        if not token.is_name:
             continue
         if before.is_word("WITH", "RECURSIVE"):
             is_recursive = before.is_word("RECURSIVE")

@@ -64,7 +64,7 @@ def _values(spark: SparkSession, sql: Sql, arguments: Arguments) -> Iterator[Edi
 def _is_parameter(parsed: Sequence[Token], index: int) -> bool:
     """Return whether ``:name`` begins at a token, and not a cast ``::``."""
     token = parsed[index]
-    if token.text != ":" or parsed[index + 1].kind not in ("word", "quoted"):
+    if token.text != ":" or not parsed[index + 1].is_name:
         return False
     return index == 0 or parsed[index - 1].text != ":" or parsed[index - 1].end != token.start
 

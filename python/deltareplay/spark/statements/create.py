@@ -267,7 +267,7 @@ def _partitions(parser: Parser, created: CreateTable) -> None:
     parser.needs("BY", "(")
     start = parser.index
     parser.identifier()
-    is_typed = parser.token.kind in ("word", "quoted")
+    is_typed = parser.token.is_name
     parser.index = start
     if is_typed:
         added = _columns(parser)

@@ -246,7 +246,7 @@ def _source_alias(condition: str, aliases: Sequence[str]) -> str | None:
     qualifiers = {
         token.name.lower(): token.name
         for before, token, after in zip([parsed[-1], *parsed], parsed, parsed[1:], strict=False)
-        if token.kind in ("word", "quoted") and before.text != "." and after.text == "."
+        if token.is_name and before.text != "." and after.text == "."
     }
     others = [name for key, name in qualifiers.items() if key not in known]
     return others[0] if len(others) == 1 else None

@@ -91,7 +91,7 @@ class Source:
             parser.index = start
         text = parser.until(("ON",))
         last, before = parser.tokens[parser.index - 1], parser.tokens[parser.index - 2]
-        has_alias = last.kind in ("word", "quoted") and (before.text == ")" or before.is_word("AS"))
+        has_alias = last.is_name and (before.text == ")" or before.is_word("AS"))
         return cls(text, last.name if has_alias else None)
 
 

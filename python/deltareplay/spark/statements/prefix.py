@@ -67,7 +67,7 @@ def _with(parser: Parser) -> Prefix:
     parser.takes("RECURSIVE")
     names = []
     while True:
-        if parser.token.kind not in ("word", "quoted"):
+        if not parser.token.is_name:
             return Prefix()
         names.append(parser.identifier())
         if not _skip_query(parser):

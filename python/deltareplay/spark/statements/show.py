@@ -49,7 +49,7 @@ class DescribeTable(LogStatement):
     @classmethod
     def read(cls, parser: Parser) -> Statement | None:
         parser.takes("TABLE")
-        extended = parser.takes("EXTENDED") or parser.takes("FORMATTED")
+        extended = parser.takes_any("EXTENDED", "FORMATTED")
         name = parser.optional_name()
         return cls(name, extended) if name else None
 
@@ -77,10 +77,10 @@ class ShowColumns(LogStatement):
 
     @classmethod
     def read(cls, parser: Parser) -> Statement | None:
-        if not (parser.takes("IN") or parser.takes("FROM")):
+        if not parser.takes_any("IN", "FROM"):
             return None
         name = parser.optional_name()
-        if name and (parser.takes("IN") or parser.takes("FROM")):
+        if name and parser.takes_any("IN", "FROM"):
             name = (*parser.optional_name(), name[-1])
         return cls(name) if name else None
 

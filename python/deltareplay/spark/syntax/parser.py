@@ -17,9 +17,6 @@ _T = TypeVar("_T")
 #: The parts of the name of a table, or of the path to a column.
 Name = tuple[str, ...]
 
-#: The kinds of tokens that are parts of names.
-_NAMES = ("word", "quoted")
-
 #: The first words of queries.
 QUERY = (("SELECT",), ("VALUES",), ("WITH",), ("TABLE",), ("FROM",), ("(",))
 
@@ -96,6 +93,10 @@ class Parser:
         self.index += len(words)
         return True
 
+    def takes_any(self, *words: str) -> bool:
+        """Move past one of these keywords if it comes next; return whether it did."""
+        return any(map(self.takes, words))
+
     def needs(self, *words: str) -> None:
         """Move past these keywords and symbols, which are required."""
         for word in words:
@@ -133,10 +134,10 @@ class Parser:
     def optional_name(self) -> Name:
         """Parse a name into its parts; return an empty tuple if something else comes next."""
         parts: Name = ()
-        while self.token.kind in _NAMES:
+        while self.token.is_name:
             parts += (self.token.name,)
             self.index += 1
-            if self.token.text != "." or self.tokens[self.index + 1].kind not in _NAMES:
+            if self.token.text != "." or not self.tokens[self.index + 1].is_name:
                 break
             self.index += 1
         return parts
@@ -170,7 +171,7 @@ class Parser:
 
     def identifier(self) -> str:
         """Parse an identifier: a word, or a name in backticks."""
-        if self.token.kind not in _NAMES:
+        if not self.token.is_name:
             raise self.expected("a name")
         self.index += 1
         return self.tokens[self.index - 1].name
@@ -200,12 +201,12 @@ class Parser:
     def constant(self) -> Sql:
         """Return the SQL of a constant: a string, number, date, timestamp, boolean or NULL."""
         start = self.index
-        has_type = self.takes("DATE") or self.takes("TIMESTAMP") or self.takes("TIMESTAMP_NTZ")
+        has_type = self.takes_any("DATE", "TIMESTAMP", "TIMESTAMP_NTZ")
         if has_type or self.token.kind == "string":
             self.string()
         elif self.takes("CAST"):  # a value without a string literal in this session
             self.skip_parentheses()
-        elif not (self.takes("NULL") or self.takes("TRUE") or self.takes("FALSE")):
+        elif not self.takes_any("NULL", "TRUE", "FALSE"):
             self.takes("-")
             self.number()
         return self.since(start)
@@ -220,7 +221,7 @@ class Parser:
 
     def alias(self, *keywords: str) -> str | None:
         """Parse the alias of a table, if there is one before the keywords."""
-        is_name = self.token.kind in _NAMES and not self.token.is_word(*keywords)
+        is_name = self.token.is_name and not self.token.is_word(*keywords)
         return self.identifier() if self.takes("AS") or is_name else None
 
     def until(self, *stops: tuple[str, ...]) -> Sql:

@@ -37,12 +37,12 @@ def edits(tokens: Sequence[Token], aliases: Aliases) -> list[tuple[int, int, str
     result = []
     index = 0
     while tokens[index].kind != "end":
-        if tokens[index].kind not in ("word", "quoted"):
+        if not tokens[index].is_name:
             index += 1
             continue
         parts: Name = (tokens[index].name.lower(),)
         last = index
-        while tokens[last + 1].text == "." and tokens[last + 2].kind in ("word", "quoted"):
+        while tokens[last + 1].text == "." and tokens[last + 2].is_name:
             last += 2
             parts += (tokens[last].name.lower(),)
         has_star = tokens[last + 1].text == "." and tokens[last + 2].text == "*"

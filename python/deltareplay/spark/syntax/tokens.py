@@ -57,6 +57,11 @@ class Token:
     end: int
 
     @property
+    def is_name(self) -> bool:
+        """Whether the token may be a part of a name: a word, or a name in backticks."""
+        return self.kind in ("word", "quoted")
+
+    @property
     def name(self) -> str:
         """The identifier of a ``word`` or ``quoted`` token.
 

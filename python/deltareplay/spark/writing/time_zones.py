@@ -97,7 +97,7 @@ def _depends_on_zone(text: str, type_: Type, types: Mapping[str, Type]) -> bool:
         # casts of dates and strings depend on the zone; the current time is the same in all zones
         return not (len(plain) == 1 and plain[0].is_word("NOW", "CURRENT_TIMESTAMP", "NULL"))
     for index, token in enumerate(parsed):
-        if token.kind not in ("word", "quoted"):
+        if not token.is_name:
             continue
         name = token.name.lower()
         if name in types and not _is_function_or_type(parsed, index):
