@@ -79,7 +79,7 @@ def extend_writers(spark: SparkSession, name: str) -> None:
             _keep_table(verbs)
             _keep_options(verbs)
             _by_name(verbs, "append", _append)
-            _by_name(verbs, "overwritePartitions", _overwrite_partitions)
+            _by_name(verbs, "overwritePartitions", functools.partial(_append, mode="dynamic"))
             _overwrite(verbs)
             for verb, mode in _CREATING.items():
                 _create(verbs, verb, mode)
@@ -172,32 +172,26 @@ def _save(kind: Any) -> None:
         arguments = bound.arguments
         if not _is_ours(self, arguments.get("format")):
             return save(self, *args, **kwargs)
-        more = {"path": arguments.get("path"), **arguments.get("options", {})}
-        merged = getattr(self, _OPTIONS, {}) | _texts(more)
-        noted = getattr(self, _MODE, None)
-        save_mode = arguments.get("mode") or noted
+        options = _options_of(self, arguments) | _texts({"path": arguments.get("path")})
+        save_mode = _mode_of(self, arguments)
         mode = normalized_mode(save_mode)
-        if replaces_rows(merged) or (mode == "overwrite" and _replaces_where(self, merged)):
+        if replaces_rows(options) or (mode == "overwrite" and _replaces_where(self, options)):
             _refuse_layout(self)
-            partitions = arguments.get("partitionBy") or getattr(self, _PARTITIONS, None)
-            batch_writes.save(
-                internals.frame_of(self),
-                merged,
-                mode,
-                [partitions] if isinstance(partitions, str) else partitions,
-            )
+            partitions = _partitions_of(self, arguments)
+            batch_writes.save(internals.frame_of(self), options, mode, partitions)
             return None
         if mode not in ("error", "ignore"):
             return save(self, *args, **kwargs)
-        target = table(parse(merged, Use.WRITE))
+        target = table(parse(options, Use.WRITE))
         if target.native.exists() and is_kept(target.uri, mode):
             return None
         arguments["mode"] = "append"
+        mode_before = getattr(self, _MODE, None)
         setattr(self, _SAVE_MODE, MODES[mode])
         try:
             return save(*bound.args, **bound.kwargs)
         finally:
-            setattr(self, _MODE, noted)
+            setattr(self, _MODE, mode_before)
             setattr(self, _SAVE_MODE, None)
 
     kind.save = saving
@@ -223,6 +217,20 @@ def _texts(options: Mapping[str, Any]) -> dict[str, str]:
         for key, value in options.items()
         if value is not None
     }
+
+
+def _options_of(writer: Any, arguments: Mapping[str, Any]) -> dict[str, str]:
+    """Return the options of a writer and of the call that starts the write."""
+    return getattr(writer, _OPTIONS, {}) | _texts(arguments.get("options", {}))
+
+
+def _mode_of(writer: Any, arguments: Mapping[str, Any]) -> str | None:
+    return arguments.get("mode") or getattr(writer, _MODE, None)
+
+
+def _partitions_of(writer: Any, arguments: Mapping[str, Any]) -> list[str] | None:
+    partitions = arguments.get("partitionBy") or getattr(writer, _PARTITIONS, None)
+    return [partitions] if isinstance(partitions, str) else partitions
 
 
 def _keep_table(kind: Any) -> None:
@@ -255,8 +263,8 @@ def _by_name(kind: Any, name: str, write: Callable[[Any, Mapping[str, Any]], Non
                 internals.session_of(self),
                 arguments["name"],
                 _format(self, arguments.get("format")),
-                getattr(self, _OPTIONS, {}) | _texts(arguments.get("options", {})),
-                arguments.get("mode") or getattr(self, _MODE, None),
+                _options_of(self, arguments),
+                _mode_of(self, arguments),
             )
         try:
             return method(self, *args, **kwargs)
@@ -283,20 +291,14 @@ def _append(writer: Any, _arguments: Mapping[str, Any], mode: str = "append") ->
     named_tables.insert(frame, getattr(writer, _TABLE), options, mode, by_name=True)
 
 
-def _overwrite_partitions(writer: Any, arguments: Mapping[str, Any]) -> None:
-    _append(writer, arguments, "dynamic")
-
-
 def _save_as_table(writer: Any, arguments: Mapping[str, Any]) -> None:
     _refuse_layout(writer)
-    options = getattr(writer, _OPTIONS, {}) | _texts(arguments.get("options", {}))
-    partitions = arguments.get("partitionBy") or getattr(writer, _PARTITIONS, None)
     named_tables.save(
         internals.frame_of(writer),
         arguments["name"],
-        options,
-        arguments.get("mode") or getattr(writer, _MODE, None),
-        [partitions] if isinstance(partitions, str) else partitions,
+        _options_of(writer, arguments),
+        _mode_of(writer, arguments),
+        _partitions_of(writer, arguments),
     )
 
 
@@ -352,13 +354,12 @@ def _stream_by_name(streaming: Any) -> None:
         spark, name = internals.session_of(self), arguments.pop("tableName")
         if _is_ours(self, arguments.get("format")):
             _refuse_layout(self)
-            partitions = arguments.get("partitionBy") or getattr(self, _PARTITIONS, None)
             path: str | None = named_tables.streamed(
                 spark,
                 name,
                 internals.streamed_schema(self),
-                getattr(self, _OPTIONS, {}) | _texts(arguments.get("options", {})),
-                [partitions] if isinstance(partitions, str) else partitions,
+                _options_of(self, arguments),
+                _partitions_of(self, arguments),
             )
         else:
             path = named_tables.path_of(spark, name)
