@@ -79,11 +79,7 @@ def _rows(
         Constant.of(version, "long", pa.array(versions, pa.int64())),
         Constant.of(timestamp, "timestamp", instants),
     ]
-    fields = [
-        column.physical_field()
-        for column in columns
-        if not column.is_partition and not column.is_void
-    ]
+    fields = [column.physical_field() for column in columns if column.is_stored]
     if changes[0] is None:
         fields.append(CHANGE_FIELDS[0])
     else:

@@ -55,7 +55,6 @@ def without_deleted(
 
     Raises:
         CorruptTableError: A vector does not decode; the error names its file and the version.
-        UnsupportedFeatureError: The vectors are too large to be broadcast.
     """
     # a vector has at most one chunk for each deleted row, and hardly more than one for each byte
     bits = chunk_bits(sum(min(vector["cardinality"], vector["sizeInBytes"]) for vector in vectors))
@@ -135,8 +134,8 @@ def join_bitmaps(
     in_chunk = row.bitwiseAND(sf.lit((1 << bits) - 1))
     word = sf.get(WORDS, sf.shiftright(in_chunk, 6).cast("int"))
     is_set = sf.getbit(word, row.bitwiseAND(sf.lit(63)).cast("int")) == sf.lit(1)
-    above = sf.shiftleft(sf.col(number).cast("bigint"), _KEY_BITS)
-    key = above.bitwiseOR(sf.shiftright(row, bits))
+    high_bits = sf.shiftleft(sf.col(number).cast("bigint"), _KEY_BITS)
+    key = high_bits.bitwiseOR(sf.shiftright(row, bits))
     return frame.join(sf.broadcast(bitmaps), (key == sf.col(KEY)) & is_set, how)
 
 

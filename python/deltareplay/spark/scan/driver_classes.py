@@ -40,6 +40,6 @@ def new(spark: SparkSession, name: str, *arguments: Any) -> Any:
     """Create an object of the class ``deltareplay.<name>`` by its only constructor."""
     gateway = internals.gateway(spark)
     array = gateway.new_array(gateway.jvm.java.lang.Object, len(arguments))
-    for at, argument in enumerate(arguments):
-        array[at] = argument
+    for index, argument in enumerate(arguments):
+        array[index] = argument
     return compiled(spark, name).getConstructors()[0].newInstance(array)

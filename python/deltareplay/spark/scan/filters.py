@@ -67,10 +67,10 @@ def _comparison(name: str, symbol: str, value: Any) -> Column:
     value = _python_value(value)
     if symbol in ("in", "not in"):
         listed = [_literal(item) for item in value if item is not None]
-        among = column.isin(listed) if listed else sf.lit(False)
+        is_listed = column.isin(listed) if listed else sf.lit(False)
         if len(listed) < len(value):
-            among |= column.isNull()
-        return among if symbol == "in" else ~among
+            is_listed |= column.isNull()
+        return is_listed if symbol == "in" else ~is_listed
     compare = _COMPARISONS[symbol]
     if value is None:
         return column.isNull() if compare is operator.eq else column.isNotNull()

@@ -1,4 +1,4 @@
-"""The rows of a scan as a DataFrame: a branch for files with deletion vectors, one for the rest."""
+"""The rows of a scan as a DataFrame: one branch for files with deletion vectors, one for others."""
 
 from __future__ import annotations
 
@@ -56,11 +56,7 @@ def frame(
     """
     files = located(spark, snapshot.table, listed, root)
     files = files.with_constants(*_constants(spark, listed, columns, extra))
-    fields = [
-        column.physical_field()
-        for column in columns
-        if not column.is_partition and not column.is_void
-    ]
+    fields = [column.physical_field() for column in columns if column.is_stored]
     materialized = materialized_columns(snapshot) if extra.has_ids else None
     if materialized is not None:
         fields += [Field(name, "long") for name in materialized]
@@ -85,10 +81,10 @@ def frame(
     without_vector = files.filter(pc.invert(has_vector))
     if len(without_vector) == 0:
         return selected(remaining)
-    rest = relation(spark, without_vector, fields, numbered=extra.numbered)
+    unchanged = relation(spark, without_vector, fields, numbered=extra.numbered)
     if extra.metadata or extra.origin:
-        return selected(rest).union(selected(remaining))
-    return file_metadata.union(spark, rest, remaining, projected)
+        return selected(unchanged).union(selected(remaining))
+    return file_metadata.union(spark, unchanged, remaining, projected)
 
 
 def listed_columns(columns: list[Column], extra: ExtraColumns) -> list[str]:
@@ -106,19 +102,17 @@ def _constants(
 ) -> list[Constant]:
     partitions = [column for column in columns if column.is_partition]
     constants = partition_values.constants(listed, partitions, capabilities.time_zone(spark))
+    added: list[tuple[str, str, str]] = []
     if extra.has_ids:
-        constants.append(
-            Constant.of(hidden_columns.BASE_ROW_ID, "long", listed.column("baseRowId"))
-        )
-        version = listed.column("defaultRowCommitVersion")
-        constants.append(Constant.of(hidden_columns.DEFAULT_VERSION, "long", version))
+        added.append((hidden_columns.BASE_ROW_ID, "long", "baseRowId"))
+        added.append((hidden_columns.DEFAULT_VERSION, "long", "defaultRowCommitVersion"))
     if extra.file_path:
-        constants.append(Constant.of(hidden_columns.LOG_PATH, "string", listed.column("path")))
+        added.append((hidden_columns.LOG_PATH, "string", "path"))
     if extra.origin:
-        constants.append(
-            Constant.of(hidden_columns.FILE, "integer", listed.column(hidden_columns.FILE))
-        )
-    return constants
+        added.append((hidden_columns.FILE, "integer", hidden_columns.FILE))
+    return constants + [
+        Constant.of(name, type_, listed.column(source)) for name, type_, source in added
+    ]
 
 
 def materialized_columns(snapshot: Snapshot) -> tuple[str, str]:

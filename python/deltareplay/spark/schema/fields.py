@@ -64,6 +64,11 @@ class Column:
         return self.logical_type == "void"
 
     @property
+    def is_stored(self) -> bool:
+        """Whether data files have the column."""
+        return not (self.is_partition or self.is_void)
+
+    @property
     def is_renamed_inside(self) -> bool:
         """Whether nested fields have other names in the data files."""
         return nullable(self.logical_type) != nullable(self.physical_type)
@@ -164,35 +169,31 @@ class _Types:
     as_defined: bool
     with_void: bool
 
-    def of(self, type_: Type, at: str) -> Type:
-        """Return the type of a column or field.
-
-        Raises:
-            UnsupportedFeatureError: ``spark.type``.
-        """
+    def of(self, type_: Type, path: str) -> Type:
+        """Return the type of a column or field."""
         if isinstance(type_, Struct):
             kept = (field for field in type_.fields if self.with_void or field.type != "void")
-            return Struct(tuple(self._field(field, at) for field in kept))
+            return Struct(tuple(self._field(field, path) for field in kept))
         if isinstance(type_, Array):
-            element = self.of(type_.element, f"{at}.element")
+            element = self.of(type_.element, f"{path}.element")
             return Array(element, type_.contains_null or not self.as_defined)
         if isinstance(type_, Map):
-            key, value = self.of(type_.key, f"{at}.key"), self.of(type_.value, f"{at}.value")
+            key, value = self.of(type_.key, f"{path}.key"), self.of(type_.value, f"{path}.value")
             return Map(key, value, type_.contains_null or not self.as_defined)
         if type_.startswith(("geometry", "geography")):
             return "binary"  # WKB: Spark does not read its own geospatial types from Parquet
         if type_.startswith(("timestamp_nanos", "timestampNanos")):
             raise UnsupportedFeatureError(
-                f"Spark has no type for the column {at}, which is {type_}: "
+                f"Spark has no type for the column {path}, which is {type_}: "
                 "leave it out with columns=",
                 code="spark.type",
             )
         return type_
 
-    def _field(self, field: Field, above: str) -> Field:
+    def _field(self, field: Field, parent: str) -> Field:
         return Field(
             field.physical_name(self.mode),
-            self.of(field.type, f"{above}.{field.name}"),
+            self.of(field.type, f"{parent}.{field.name}"),
             field.nullable or not self.as_defined,
             _metadata(field, self.mode),
         )
