@@ -76,11 +76,6 @@ class TableViews:
             return queries.rows_of_table(self.spark, reference)
         return queries.run_on_snapshots(self.spark, query)
 
-    def drop(self) -> None:
-        """Drop the views."""
-        for view in self.views.values():
-            self.spark.catalog.dropTempView(view)
-
 
 #: The queries that ``WITH`` defines before the current statement, by their names.
 _queries: ContextVar[Mapping[str, str]] = ContextVar("_queries", default={})  # noqa: B039 never changed
@@ -103,7 +98,8 @@ def views(spark: SparkSession) -> Iterator[TableViews]:
     try:
         yield table_views
     finally:
-        table_views.drop()
+        for view in table_views.views.values():
+            spark.catalog.dropTempView(view)
 
 
 def _has_query(expression: str) -> bool:

@@ -122,14 +122,14 @@ def tables_in(parser: Parser) -> list[TableReference]:
 def _tables(parser: Parser) -> list[TableReference]:
     references: list[TableReference] = []
     levels = [_Level()]  # of parentheses
-    may_follow = False  # whether a table may follow
+    table_may_follow = False
     before = Token("end", "", 0, 0)
     while parser.token.kind != "end":
         token, level = parser.token, levels[-1]
-        level.count(token, may_follow=may_follow)
+        level.count(token, table_may_follow=table_may_follow)
         if level.in_values and _ends_values(before, token):
             level.in_table_list, level.in_values = True, False
-        if may_follow and token.is_name and not token.is_word(*_NO_TABLE):
+        if table_may_follow and token.is_name and not token.is_word(*_NO_TABLE):
             table = _table(parser, may_have_alias=not _is_after_keyword(parser))
             if table is not None:
                 if _has_column_aliases(parser):
@@ -137,33 +137,35 @@ def _tables(parser: Parser) -> list[TableReference]:
                 else:
                     level.tables.append(len(references))
                 references.append(table)
-            before, may_follow = parser.tokens[parser.index - 1], False
+            before, table_may_follow = parser.tokens[parser.index - 1], False
             continue
         if token.text == "(":
-            levels.append(_Level(may_follow, before.is_word(*_WITH_FROM)))
+            levels.append(_Level(table_may_follow, before.is_word(*_WITH_FROM)))
         elif token.text == ")":
-            may_follow = False
+            table_may_follow = False
             if len(levels) > 1:
                 levels.pop()
         elif token.text == "|" and parser.tokens[parser.index + 1].text == ">":
-            may_follow = level.in_table_list = False
+            table_may_follow = level.in_table_list = False
         elif token.text == ",":
-            may_follow = level.in_table_list
+            table_may_follow = level.in_table_list
         elif token.kind != "word" or before.text == ".":
-            may_follow = False
+            table_may_follow = False
         elif token.is_word("FROM"):
-            may_follow = not (level.is_arguments or before.is_word("DISTINCT"))
-            if may_follow:
+            table_may_follow = not (level.is_arguments or before.is_word("DISTINCT"))
+            if table_may_follow:
                 level.begin_from()
         elif token.is_word("TABLE"):
-            may_follow = not before.is_word(*_NAMES_TABLE)
+            table_may_follow = not before.is_word(*_NAMES_TABLE)
         elif token.is_word(*_AFTER_TABLES):
             if token.is_word("WHERE") and level.is_inner:
                 _add_condition(parser, references, level)
-            level.in_values = may_follow and token.is_word("VALUES")
-            may_follow = level.in_table_list = False
+            level.in_values = table_may_follow and token.is_word("VALUES")
+            table_may_follow = level.in_table_list = False
         else:
-            may_follow = token.is_word("JOIN") or (may_follow and token.is_word("LATERAL"))
+            table_may_follow = token.is_word("JOIN") or (
+                table_may_follow and token.is_word("LATERAL")
+            )
         before = token
         parser.index += 1
     return references
@@ -203,9 +205,9 @@ class _Level:
         self.in_values = False
         self.tables, self.relations = [], 0
 
-    def count(self, token: Token, *, may_follow: bool) -> None:
+    def count(self, token: Token, *, table_may_follow: bool) -> None:
         """Count relations, and detect outer joins and other operators that are not inner joins."""
-        self.relations += may_follow or token.is_word("LATERAL")
+        self.relations += table_may_follow or token.is_word("LATERAL")
         if token.is_word(*_NOT_INNER) or token.text == "|":
             self.is_inner = False
 

@@ -44,35 +44,30 @@ class RowEvents:
     """Hashes the rows of some files to identify them: the first step of a ``ChangeShuffle``.
 
     Attributes:
-        steps: The shuffle as JSON.
         parts: The files of each part.
     """
 
     table: Table
-    steps: str
+    shuffle_json: str
     parts: list[tuple[int, int]]
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Return the row events of the numbered parts."""
-        shuffle = _native.ChangeShuffle(self.steps)
+        shuffle = _native.ChangeShuffle(self.shuffle_json)
         for number in part_numbers(batches):
             yield from reader(shuffle.row_events(self.table.native, self.parts[number]))
 
 
 @dataclass(frozen=True)
 class RowOutcomes:
-    """Finds the outcome of each row: the second step.
+    """Finds the outcome of each row: the second step."""
 
-    Attributes:
-        steps: The shuffle as JSON.
-    """
-
-    steps: str
+    shuffle_json: str
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Return the outcomes of events, which are sorted by ``identity`` and ``identity_low``."""
         if (events := stream_of(batches)) is not None:
-            yield from reader(_native.ChangeShuffle(self.steps).outcomes(events))
+            yield from reader(_native.ChangeShuffle(self.shuffle_json).outcomes(events))
 
 
 @dataclass(frozen=True)
@@ -80,18 +75,17 @@ class OutcomeRows:
     """Reads the rows of the result: the third step.
 
     Attributes:
-        steps: The shuffle as JSON.
         schema: Spark's schema of the rows.
     """
 
     table: Table
-    steps: str
+    shuffle_json: str
     schema: Any
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Return the rows of outcomes, sorted by ``piece``; one task has all those of a file."""
         if (outcomes := stream_of(batches)) is not None:
-            shuffle = _native.ChangeShuffle(self.steps)
+            shuffle = _native.ChangeShuffle(self.shuffle_json)
             rows = reader(shuffle.rows(self.table.native, outcomes))
             yield from cast_for_spark(rows, self.schema)
 
@@ -109,11 +103,11 @@ def frame(
         split_size: Approximate bytes of files per task that identifies changed rows.
     """
     parts = shuffle.parts(split_size)
-    steps = shuffle.to_json()
-    events = RowEvents(table, steps, parts)
+    shuffle_json = shuffle.to_json()
+    events = RowEvents(table, shuffle_json, parts)
     row_events = run.rows(spark, events, len(parts), struct_type(_ROW_EVENTS))
     # all events of a row go to one task, then all outcomes of a file to the task that reads it
-    together = row_events.repartition("identity").sortWithinPartitions("identity", "identity_low")
-    outcomes = run.over(together, RowOutcomes(steps), struct_type(_OUTCOMES))
+    by_row = row_events.repartition("identity").sortWithinPartitions("identity", "identity_low")
+    outcomes = run.over(by_row, RowOutcomes(shuffle_json), struct_type(_OUTCOMES))
     by_file = outcomes.repartition("piece").sortWithinPartitions("piece")
-    return run.over(by_file, OutcomeRows(table, steps, schema), schema)
+    return run.over(by_file, OutcomeRows(table, shuffle_json, schema), schema)

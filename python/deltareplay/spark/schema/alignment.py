@@ -113,12 +113,12 @@ def arranged_type(source: Type, target: Type) -> Type:
     return with_parts(source, lambda step, part: arranged_type(part, target_parts[step]))
 
 
-def lacking(actual: Type, expected: Type, at: str) -> Iterator[str]:
+def lacking(actual: Type, expected: Type, path: str) -> Iterator[str]:
     """Yield the paths of fields of ``expected`` that ``actual`` lacks, except void fields."""
     if isinstance(actual, Struct) and isinstance(expected, Struct):
         present = actual.by_name
         for field in expected.fields:
-            name = f"{at}.{field.name}"
+            name = f"{path}.{field.name}"
             if field.type == "void":
                 continue
             if field.key in present:
@@ -128,7 +128,7 @@ def lacking(actual: Type, expected: Type, at: str) -> Iterator[str]:
     elif type(actual) is type(expected):
         actual_parts = parts(actual)
         for step, part in parts(expected).items():
-            yield from lacking(actual_parts[step], part, f"{at}.{step}")
+            yield from lacking(actual_parts[step], part, f"{path}.{step}")
 
 
 def _arranged(value: Column, source: Type, target: Type) -> Column:

@@ -228,9 +228,9 @@ def _after_comment(text: str, start: int) -> int:
     """Return the index after a comment; comments nest."""
     depth, index = 0, start
     while index < len(text):
-        two = text[index : index + 2]
-        depth += (two == "/*") - (two == "*/")
-        index += 2 if two in ("/*", "*/") else 1
+        pair = text[index : index + 2]
+        depth += (pair == "/*") - (pair == "*/")
+        index += 2 if pair in ("/*", "*/") else 1
         if depth == 0:
             return index
     raise _unclosed(text, start, "comment")
