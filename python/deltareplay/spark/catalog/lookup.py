@@ -113,10 +113,6 @@ def at_path(
         path: The path as Hadoop writes it, without percent-encoding.
         settings: Hadoop's settings of the file system.
         allowed_roots: As for ``Table``.
-
-    Raises:
-        InvalidArgumentError: ``argument.hadoop``: a setting is not one of a file system.
-        UnsupportedFeatureError: ``spark.hadoop``: a setting of an object store has no counterpart.
     """
     options = hadoop_settings.storage_options(path, settings or {})
     uri = path.replace("%", "%25") if _has_scheme(path) else path

@@ -50,7 +50,6 @@ def new_location(spark: SparkSession, parts: Sequence[str], location: str | None
     Raises:
         TableNotFoundError: ``name.schema``: there is no such schema; or it has no location, and no
             path was passed.
-        UnsupportedFeatureError: ``sql.string``: the session has no string literal for the path.
     """
     from pyspark.errors import PySparkException
 
@@ -75,8 +74,6 @@ def new_table(spark: SparkSession, parts: Sequence[str]) -> Table:
 
     Raises:
         InvalidArgumentError: ``table.exists``: the catalog's path for the name has a table already.
-        TableNotFoundError: ``name.schema``: there is no such schema, or it has no location.
-        UnsupportedFeatureError: ``spark.no_delta``.
     """
     check_takes_delta(spark)
     table = lookup.at_path(new_location(spark, parts, None))

@@ -30,10 +30,6 @@ def resolved(spark: SparkSession, table: TableLike) -> TableLike:
 
     A relative path to an existing table takes precedence over the name. A name that the catalog
     lacks is returned as it is, too: as a relative path. Works without Delta's jar.
-
-    Raises:
-        InvalidArgumentError: ``name.syntax``: the string is neither a path nor a valid name.
-        TableNotFoundError: ``name.not_delta``: the catalog has the name, but not as a Delta table.
     """
     parts = name_parts(table)
     if parts is None:
@@ -89,9 +85,7 @@ def snapshot_at(
 
     Raises:
         InvalidArgumentError: ``argument.version``: ``version`` or ``timestamp`` was passed with a
-            snapshot, or with a path that ends with a version or time; or as by
-            ``evaluate_timestamp``.
-        DeltaReplayError: As by ``resolved`` and ``Table.snapshot``.
+            snapshot, or with a path that ends with a version or time.
     """
     table = resolved(spark, table)
     path = os.fspath(table) if isinstance(table, (str, os.PathLike)) else ""

@@ -49,10 +49,6 @@ def insert(
         mode: ``overwrite``, or ``dynamic``, which replaces the partitions of the rows. As in Spark,
             all other modes append.
         by_name: Whether columns are matched by name instead of position.
-
-    Raises:
-        InvalidArgumentError: As by ``aligned_rows``, ``parse`` and ``write``.
-        TableNotFoundError: The name is not that of a Delta table.
     """
     table = lookup.find(df.sparkSession, names.table_parts(name)).table()
     if mode == "dynamic":
@@ -169,9 +165,7 @@ def save(
 
     Raises:
         InvalidArgumentError: ``definition.place``: the catalog has the table at another path than
-            the option ``path``; or as by ``parse`` and ``write``.
-        TableNotFoundError: The name is that of something else; or there is no such schema.
-        UnsupportedFeatureError: ``spark.no_delta``; or as by ``write``.
+            the option ``path``.
     """
     mode = normalized_mode(mode)
     path = next((text for key, text in options.items() if key.lower() == "path"), None)
@@ -210,9 +204,6 @@ def streamed(
         schema: The schema of the rows.
         options: The options of the writer. A new table has the properties and the path in them.
         partition_by: The partition columns of a new table.
-
-    Raises:
-        DeltaReplayError: As by ``save``.
     """
     definition = {
         key: text

@@ -334,11 +334,7 @@ class ReadOptions:
     """
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        """Parse the options from Spark.
-
-        Raises:
-            InvalidArgumentError: As by ``parse``.
-        """
+        """Parse the options from Spark."""
         values = self.values = parse(options, Use.READ)
         self.split_size: int = values.get("splitSize", TARGET_SIZE)
         self.columns = self._arguments(_COLUMNS)

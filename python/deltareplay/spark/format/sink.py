@@ -83,7 +83,7 @@ class Sink:
             InvalidArgumentError: An option is unknown, or contradicts the others or the table; or
                 the type of a column differs from the table's.
             UnsupportedFeatureError: The table has a feature that cannot be written, or an
-                expression that depends on the time zone of the session; or as by ``parse``.
+                expression that depends on the time zone of the session.
         """
         parsed = WriteOptions.of(parse(options, Use.WRITE), overwrite=overwrite, stream=stream)
         table = parsed.table
@@ -161,9 +161,7 @@ class Sink:
 
         Raises:
             InvalidArgumentError: ``sink.query``: the id of the query is unknown.
-                ``write.replace_where``: a file has other rows, too. ``transaction.append_only``:
-                rows must not be removed from the table.
-            CommitConflictError: Another writer's commit conflicts.
+                ``write.replace_where``: a file has other rows, too.
             CommitStateUnknownError: The commit may exist, so the files are kept.
         """
         target = next((staged.target for staged in written if staged.target), self.target)

@@ -53,8 +53,7 @@ def resolve_time_travel(options: Mapping[str, str], zone: str | None) -> dict[st
         zone: The zone of the session; None is UTC.
 
     Raises:
-        InvalidArgumentError: ``argument.version``: another option sets the version, too; or as by
-            ``parse``.
+        InvalidArgumentError: ``argument.version``: another option sets the version, too.
     """
     path = next((text for name, text in options.items() if name.lower() == "path"), "")
     split_path = lookup.split_time_travel(path)
@@ -111,12 +110,7 @@ def _added_fields(read: ReadOptions) -> list[Field]:
 def splits(
     options: Mapping[str, str], version: int | None, schema: Any, pushed: list[Any]
 ) -> Sequence[Split | ChangeSplit]:
-    """Return the splits of rows or changes, with the columns of a schema.
-
-    Raises:
-        InvalidArgumentError: The schema or the filter has a column that the table does not have;
-            or as by ``ReadOptions.check``.
-    """
+    """Return the splits of rows or changes, with the columns of a schema."""
     read = ReadOptions(options)
     read.check(stream=False)
     snapshot = read.snapshot(version)
@@ -131,11 +125,7 @@ def splits(
 
 
 def planner(options: Mapping[str, str], version: int | None, schema: Any) -> StreamPlanner:
-    """Return the planner of a stream's batches, with the columns of a schema.
-
-    Raises:
-        InvalidArgumentError: As by ``ReadOptions.check`` and ``ReadOptions.excluded``.
-    """
+    """Return the planner of a stream's batches, with the columns of a schema."""
     read = ReadOptions(options)
     read.check(stream=True)
     rows = _with_columns(read, schema)

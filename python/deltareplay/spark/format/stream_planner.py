@@ -57,12 +57,7 @@ class StreamPlanner:
         self._target: Offset | None = None
 
     def first(self) -> Offset:
-        """Return the offset at which a new stream starts.
-
-        Raises:
-            InvalidArgumentError: The start is invalid.
-            VersionNotFoundError: The start is after the latest version.
-        """
+        """Return the offset at which a new stream starts."""
         if self._first is None:
             self._first = _offset(self._table.follow(**self._start))
         return self._first
@@ -79,10 +74,7 @@ class StreamPlanner:
             limited: Whether the limits of the options apply.
 
         Raises:
-            InvalidArgumentError: The table's columns changed (``follow.schema``), or it was
-                replaced (``follow.offset``).
-            UnsupportedFeatureError: The options do not allow one of the next commits.
-            VersionNotFoundError: ``changes.start``: the stream starts after the latest version.
+            InvalidArgumentError: ``follow.schema``: the table's columns changed.
         """
         self._check_columns()
         current = start or self._current
@@ -133,11 +125,10 @@ class StreamPlanner:
             split_size: Approximate bytes of files per split.
 
         Raises:
-            InvalidArgumentError: As by ``next``.
-            UnsupportedFeatureError: As by ``next``; or ``option.regex``: some of the files that
-                must be compared are excluded.
-            VersionNotFoundError: The commits are no longer in the log.
-            CorruptTableError: The log is damaged.
+            InvalidArgumentError: ``follow.schema``: the table's columns changed;
+                ``follow.offset``: the log ends before the batch.
+            UnsupportedFeatureError: ``option.regex``: some of the files that must be compared are
+                excluded.
         """
         self._check_columns()
         if self._current is None or _sort_key(self._current) < _sort_key(end):

@@ -29,10 +29,7 @@ def rows(spark: SparkSession, function: str, arguments: tuple[str, ...]) -> Data
 
     Raises:
         InvalidArgumentError: ``sql.changes``: there are too few or too many arguments, or an
-            argument has the wrong type; ``name.syntax``: the table is not a name;
-            ``argument.moment``: a string is not a time.
-        TableNotFoundError: ``name.not_delta``: it is not a Delta table.
-        DeltaReplayError: As by ``changes``.
+            argument has the wrong type.
     """
     if len(arguments) not in (2, 3):
         raise InvalidArgumentError(

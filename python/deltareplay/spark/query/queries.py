@@ -34,17 +34,16 @@ def run(spark: SparkSession, text: str) -> DataFrame:
     """Run a query or statement by Spark, with Delta tables by path and by name.
 
     With delta-spark's jar, Spark reads them; otherwise as by ``run_on_snapshots``.
-
-    Raises:
-        UnsupportedFeatureError: ``sql.view``: a view of the catalog keeps the text of its query; or
-            as by ``metadata_column.exclusions``.
-        DeltaReplayError: As by ``snapshot`` and ``change_functions.rows``.
     """
     return spark.sql(text) if capabilities.has_delta(spark) else run_on_snapshots(spark, text)
 
 
 def run_on_snapshots(spark: SparkSession, text: str) -> DataFrame:
-    """Run a query whose Delta tables are replaced by snapshots that deltareplay reads."""
+    """Run a query whose Delta tables are replaced by snapshots that deltareplay reads.
+
+    Raises:
+        UnsupportedFeatureError: ``sql.view``: a view of the catalog keeps the text of its query.
+    """
     view = _view(text) or _altered_view(spark, text)
     query = text if view is None or view.query is None else view.query
     query, frames = _with_frames(spark, query)
@@ -83,11 +82,7 @@ def _temporary_name(spark: SparkSession, name: Name) -> str | None:
 
 
 def _refuse_function(text: str) -> None:
-    """Refuse a function with a query of Delta tables, which are temporary views here.
-
-    Raises:
-        UnsupportedFeatureError: ``sql.view``.
-    """
+    """Refuse a function with a query of Delta tables, which are temporary views here."""
     parser = Parser(text)
     if not parser.takes("CREATE"):
         return
@@ -242,10 +237,7 @@ def snapshot(
     """Return the version that SQL names, also at the end of a path; by default the latest.
 
     Raises:
-        InvalidArgumentError: ``argument.version``: a path has a version, and another is passed;
-            ``argument.moment``: the timestamp is invalid.
-        TableNotFoundError: ``name.not_delta``: it is not a Delta table; or there is none.
-        VersionNotFoundError: The table does not have the version.
+        InvalidArgumentError: ``argument.version``: a path has a version, and another is passed.
     """
     table = entry.table()
     split_path = lookup.split_time_travel(entry.parts[-1]) if entry.is_path else None

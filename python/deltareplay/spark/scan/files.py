@@ -95,13 +95,6 @@ def located(spark: SparkSession, table: TableLocation, files: pa.Table, root: st
         table: The table.
         files: A table with ``path``, ``size`` and ``modificationTime``.
         root: The table's Hadoop path, if it is not the table's own URI.
-
-    Raises:
-        CorruptTableError: A path leads out of the table; or a symbolic link does, if the table has
-            allowed roots.
-        InvalidArgumentError: ``spark.root``: Spark does not support the storage.
-        UnsupportedFeatureError: ``spark.credentials``: Spark cannot use the credentials that the
-            catalog vends; ``path.other_store``: a file is below an allowed root on another store.
     """
     credentials = HadoopCredentials.of(spark, table, root, "READ")
     base = credentials.path(root_in_spark(table.uri, root))

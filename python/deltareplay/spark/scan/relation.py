@@ -29,7 +29,6 @@ def relation(
     Raises:
         InvalidArgumentError: ``columns.reserved``: a column of the table is stored under a name
             that the scan uses for another column.
-        UnsupportedFeatureError: ``spark.hidden_file``: Spark's public reader would ignore a file.
     """
     _check_names([*(constant.field for constant in files.constants), *fields])
     rows = by_file_index.frame(spark, files, fields) if is_classic(spark) else None

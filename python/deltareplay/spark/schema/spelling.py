@@ -30,7 +30,7 @@ def check_spelling(
         code: The code of the error.
 
     Raises:
-        InvalidArgumentError: A name has another spelling; or ``spark.setting``.
+        InvalidArgumentError: A name has another spelling.
     """
     paths = list(paths)
     if not paths or settings.name_key(spark) is str.lower:

@@ -67,9 +67,7 @@ def session_or_active(spark: SparkSession | None) -> SparkSession:
     """Return the session passed, or the active one if it is None.
 
     Raises:
-        InvalidArgumentError: ``argument.session``: no session is active, or the argument is not a
-            session.
-        UnsupportedFeatureError: ``spark.version``: Spark is older than 3.5.
+        InvalidArgumentError: ``argument.session``: no session is active.
     """
     from pyspark.sql import SparkSession
 
@@ -90,9 +88,7 @@ def require_spark_4(spark: Any, feature: str) -> None:
         feature: The name of the feature, for the message.
 
     Raises:
-        InvalidArgumentError: ``argument.session``: the argument is not a session.
-        UnsupportedFeatureError: ``spark.version``: Spark is older than 3.5; ``spark.too_old``: it
-            is older than 4.0.
+        UnsupportedFeatureError: ``spark.too_old``: Spark is older than 4.0.
     """
     check(spark)
     if version(spark) < (4, 0):

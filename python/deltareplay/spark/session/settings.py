@@ -25,11 +25,7 @@ STORE_ASSIGNMENT = "spark.sql.storeAssignmentPolicy"
 
 
 def merges_schemas(spark: SparkSession) -> bool:
-    """Return whether all writes and merges of the session may add columns.
-
-    Raises:
-        InvalidArgumentError: ``spark.setting``: the setting is neither true nor false.
-    """
+    """Return whether all writes and merges of the session may add columns."""
     return _flag(spark, "spark.databricks.delta.schema.autoMerge.enabled", default=False)
 
 
@@ -44,7 +40,7 @@ def transaction(spark: SparkSession) -> tuple[str, int] | None:
 
     Raises:
         InvalidArgumentError: ``spark.setting``: only one of the two is set; the version is not an
-            integer; or ``TXN_RESET`` is true, or neither true nor false.
+            integer; or ``TXN_RESET`` is true.
     """
     application, version = spark.conf.get(TXN_APP_ID, None), spark.conf.get(TXN_VERSION, None)
     if application is None and version is None:
@@ -83,9 +79,6 @@ def name_key(spark: SparkSession) -> Callable[[str], str]:
     """Return the function that makes names comparable: ``str.lower``, or ``str``.
 
     Names that differ only in case are the same, unless ``spark.sql.caseSensitive`` is true.
-
-    Raises:
-        InvalidArgumentError: ``spark.setting``: the setting is neither true nor false.
     """
     return str if _flag(spark, "spark.sql.caseSensitive", default=False) else str.lower
 
@@ -94,9 +87,6 @@ def write_options(spark: SparkSession) -> dict[str, Any]:
     """Return the settings of the session that apply to a write, for the format.
 
     The keys are ``timeZone``, ``properties``, and names of the format's options.
-
-    Raises:
-        InvalidArgumentError: ``spark.setting``: as in ``merges_schemas``.
     """
     options: dict[str, Any] = {"timeZone": capabilities.time_zone(spark)}
     if merges_schemas(spark):
@@ -114,9 +104,6 @@ def batch_write_options(spark: SparkSession) -> dict[str, Any]:
     """Return ``write_options``, and the settings that streams ignore, as in delta-spark.
 
     ``txn`` has the values of the options ``txnAppId`` and ``txnVersion``.
-
-    Raises:
-        InvalidArgumentError: ``spark.setting``: as in ``merges_schemas`` and ``transaction``.
     """
     options = write_options(spark)
     txn = transaction(spark)
@@ -128,11 +115,7 @@ def batch_write_options(spark: SparkSession) -> dict[str, Any]:
 
 
 def optimizes_writes(spark: SparkSession) -> bool | None:
-    """Return whether rows are shuffled before a write; None leaves it to the table.
-
-    Raises:
-        InvalidArgumentError: ``spark.setting``: the setting is neither true nor false.
-    """
+    """Return whether rows are shuffled before a write; None leaves it to the table."""
     name = "spark.databricks.delta.optimizeWrite.enabled"
     return None if spark.conf.get(name, None) is None else _flag(spark, name, default=False)
 
@@ -147,11 +130,7 @@ def compacts(spark: SparkSession) -> bool | None:
 
 
 def checks_retention(spark: SparkSession) -> bool:
-    """Return whether ``VACUUM`` rejects a retention period shorter than the table's.
-
-    Raises:
-        InvalidArgumentError: ``spark.setting``: the setting is neither true nor false.
-    """
+    """Return whether ``VACUUM`` rejects a retention period shorter than the table's."""
     return _flag(spark, "spark.databricks.delta.retentionDurationCheck.enabled", default=True)
 
 
@@ -162,6 +141,7 @@ def overwrites_partitions(spark: SparkSession) -> bool:
 
 
 def _flag(spark: SparkSession, name: str, *, default: bool) -> bool:
+    """Return the value of a setting; raise ``spark.setting`` if it is neither true nor false."""
     value = str(spark.conf.get(name, str(default)))
     if value.strip().lower() not in ("true", "false"):
         raise InvalidArgumentError(

@@ -74,10 +74,8 @@ class HadoopCredentials:
         user's.
 
         Raises:
-            InvalidArgumentError: ``spark.root``: Hadoop has no such scheme.
             UnsupportedFeatureError: ``spark.credentials``: Hadoop does not support the vended
                 credentials.
-            StorageError: The catalog failed to vend credentials.
         """
         if root is not None or isinstance(table.catalog, GlueStorage):
             return cls()
