@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from deltareplay._protocol.schema import Field
 from deltareplay.exceptions import UnsupportedFeatureError
 from deltareplay.spark.scan import file_metadata
-from deltareplay.spark.scan.files import Files
+from deltareplay.spark.scan.files import Constant, Files
 from deltareplay.spark.scan.hidden_columns import PATH, ROW_NUMBER, SCANNED_PATH
 from deltareplay.spark.schema.fields import READ_OPTIONS, struct_type
 from deltareplay.spark.schema.frames import from_arrow
@@ -62,12 +62,9 @@ def frame(spark: SparkSession, files: Files, fields: list[Field], numbered: bool
     if not files.constants:
         return scan.select(*columns)
     keys = pa.array(map(as_metadata_path, paths), pa.string())
-    rows = pa.table(
-        [keys, *(constant.values for constant in files.constants)],
-        names=[PATH, *(constant.name for constant in files.constants)],
-    )
-    types = struct_type([Field(PATH, "string"), *(constant.field for constant in files.constants)])
-    constants = from_arrow(spark, rows, types)
+    keyed = [Constant.of(PATH, "string", keys), *files.constants]
+    rows = pa.table({constant.name: constant.values for constant in keyed})
+    constants = from_arrow(spark, rows, struct_type(constant.field for constant in keyed))
     path = sf.regexp_replace(file_metadata.field(scan, "file_path"), "^file:/+", "file:/")
     joined = scan.select(*columns, path.alias(SCANNED_PATH)).join(
         sf.broadcast(constants), sf.col(SCANNED_PATH) == sf.col(PATH), "left"

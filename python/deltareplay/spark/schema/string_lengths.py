@@ -24,6 +24,7 @@ LIMITED_STRING = re.compile(r"(?:var)?char\(([0-9]{1,9})\)")
 #: The longest ``char(n)`` that is padded, as in the core.
 _LONGEST_PADDED = 4096
 
+_NESTED = re.compile("(struct|array|map)<")
 _LEAF = re.compile(r"[^<>,:()]+(?:\([^()<>]*\))?")
 _NAME = re.compile(f"({QUOTED}|[^:]*):")
 
@@ -55,33 +56,32 @@ def declared_type(field: Field) -> Type:
 
 def _parsed(text: str, start: int) -> tuple[Type, int]:
     """Parse a type; return it, and the position after it."""
-    for name in ("struct", "array", "map"):
-        if text.startswith(f"{name}<", start):
-            break
-    else:
+    opening = _NESTED.match(text, start)
+    if opening is None:
         leaf = _LEAF.match(text, start)
         if leaf is None:
             raise ValueError(text)
         return leaf[0], leaf.end()
+    kind, position = opening[1], opening.end()
     inner: list[Field] = []
-    position = start + len(name) + 1
     while not inner or text.startswith(",", position):
         position += bool(inner)
-        label = _NAME.match(text, position) if name == "struct" else None
-        if name == "struct":
+        name = ""
+        if kind == "struct":
+            label = _NAME.match(text, position)
             if label is None:
                 raise ValueError(text)
-            position = label.end()
+            name, position = unquoted(label[1].strip()), label.end()
         type_, position = _parsed(text, position)
-        inner.append(Field("" if label is None else unquoted(label[1].strip()), type_))
+        inner.append(Field(name, type_))
     if not text.startswith(">", position):
         raise ValueError(text)
-    types = [field.type for field in inner]
-    if name == "struct":
+    if kind == "struct":
         return Struct(tuple(inner)), position + 1
-    if len(types) != (1 if name == "array" else 2):
+    types = [field.type for field in inner]
+    if len(types) != (1 if kind == "array" else 2):
         raise ValueError(text)
-    return Array(types[0]) if name == "array" else Map(types[0], types[1]), position + 1
+    return Array(types[0]) if kind == "array" else Map(types[0], types[1]), position + 1
 
 
 def _limited(type_: Type, declared: Type) -> Type:
