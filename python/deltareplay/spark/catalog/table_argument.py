@@ -60,11 +60,9 @@ def table_of(table: TableLike) -> Table:
 
 def location_of(table: TableLike) -> WriteLocation:
     """Return the location of an existing table, or of a table to be created."""
-    return (
-        WriteLocation(table_of(table))
-        if isinstance(table, (Table, Snapshot))
-        else WriteLocation.of(table)
-    )
+    if isinstance(table, (Table, Snapshot)):
+        return WriteLocation(table_of(table))
+    return WriteLocation.of(table)
 
 
 def snapshot_of(table: TableLike) -> Snapshot:

@@ -1,7 +1,7 @@
 """Passes session settings to the formats, by an option that is added to each write.
 
 Spark drops ``partitionBy`` of a stream, and a Python worker sees no settings of the session. So
-``register`` extends PySpark's writers: if the format is ours, they add an option. Spark refuses
+``register`` extends PySpark's writers: for these formats, they add an option. Spark refuses
 ``partitionBy`` of a batch and the modes ``error`` and ``ignore``, so the writers check whether the
 table exists, and then append. Spark does not pass on the path of a named table either, so writes by
 name call ``write``. So do writes that replace some rows, which run Spark jobs before they commit.
@@ -170,7 +170,7 @@ def _save(kind: Any) -> None:
     def saving(self: Any, *args: Any, **kwargs: Any) -> Any:
         bound = signature.bind(self, *args, **kwargs)
         arguments = bound.arguments
-        if not _is_ours(self, arguments.get("format")):
+        if not _is_registered(self, arguments.get("format")):
             return save(self, *args, **kwargs)
         options = _options_of(self, arguments) | _texts({"path": arguments.get("path")})
         save_mode = _mode_of(self, arguments)
@@ -257,7 +257,7 @@ def _by_name(kind: Any, name: str, write: Callable[[Any, Mapping[str, Any]], Non
     def named(self: Any, *args: Any, **kwargs: Any) -> Any:
         arguments = signature.bind(self, *args, **kwargs).arguments
         if "format" in signature.parameters:
-            if _is_ours(self, arguments.get("format")):  # before the catalog gets a name
+            if _is_registered(self, arguments.get("format")):  # before the catalog gets a name
                 return write(self, arguments)
             named_tables.check_format(
                 internals.session_of(self),
@@ -324,7 +324,7 @@ def _create(kind: Any, name: str, mode: Mode) -> None:
     @functools.wraps(method)
     def create(self: Any) -> Any:
         table = getattr(self, _TABLE)
-        if not _is_ours(self, None):
+        if not _is_registered(self, None):
             if named_tables.path_of(internals.session_of(self), table) is not None:
                 raise named_tables.wrong_format(table, _format(self, None))  # Spark would drop it
             return method(self)
@@ -352,7 +352,7 @@ def _stream_by_name(streaming: Any) -> None:
         arguments = dict(signature.bind(self, *args, **kwargs).arguments)
         del arguments["self"]
         spark, name = internals.session_of(self), arguments.pop("tableName")
-        if _is_ours(self, arguments.get("format")):
+        if _is_registered(self, arguments.get("format")):
             _refuse_layout(self)
             path: str | None = named_tables.streamed(
                 spark,
@@ -399,7 +399,7 @@ def _refuse_layout(writer: Any) -> None:
 
 
 def _add_option(writer: Any, *, is_stream: bool) -> None:
-    if not _is_ours(writer, None):
+    if not _is_registered(writer, None):
         return
     _refuse_layout(writer)
     settings_of = settings.write_options if is_stream else settings.batch_write_options
@@ -416,8 +416,8 @@ def _add_option(writer: Any, *, is_stream: bool) -> None:
     writer.option(SESSION, json.dumps(values))
 
 
-def _is_ours(writer: Any, source: str | None) -> bool:
-    """Return whether a writer, or the call itself, selects one of our formats."""
+def _is_registered(writer: Any, source: str | None) -> bool:
+    """Return whether a writer, or the call itself, selects a registered format."""
     return _format(writer, source).lower() in _formats
 
 

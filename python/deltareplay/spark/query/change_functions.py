@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-#: The names of the functions: the first takes the name of a table, the second a path.
-BY_NAME, BY_PATH = NAMES = ("table_changes", "table_changes_by_path")
+#: The function that takes the name of a table; the other takes a path.
+_BY_NAME = "table_changes"
+NAMES = (_BY_NAME, "table_changes_by_path")
 
 
 def rows(spark: SparkSession, function: str, arguments: tuple[str, ...]) -> DataFrame | None:
@@ -44,7 +45,7 @@ def rows(spark: SparkSession, function: str, arguments: tuple[str, ...]) -> Data
     )
     [row] = spark.sql(f"SELECT {values}").collect()
     name = str(row[1])
-    if function.lower() == BY_NAME:
+    if function.lower() == _BY_NAME:
         parts = names.table_parts(name)
         entry = lookup.find(spark, parts)
         if len(parts) > 2 and not (entry.is_delta or entry.exists):

@@ -130,7 +130,7 @@ def _tables(parser: Parser) -> list[TableReference]:
         if level.in_values and _ends_values(before, token):
             level.in_table_list, level.in_values = True, False
         if table_may_follow and token.is_name and not token.is_word(*_NO_TABLE):
-            table = _table(parser, may_have_alias=not _is_after_keyword(parser))
+            table = _table(parser, may_have_alias=not _is_after_table_keyword(parser))
             if table is not None:
                 if _has_column_aliases(parser):
                     table = replace(table, allows_metadata=False)
@@ -171,7 +171,7 @@ def _tables(parser: Parser) -> list[TableReference]:
     return references
 
 
-def _is_after_keyword(parser: Parser) -> bool:
+def _is_after_table_keyword(parser: Parser) -> bool:
     """Return whether a table follows the keyword TABLE, with a parenthesis between them or not."""
     index = parser.index - 1
     if index > 0 and parser.tokens[index].text == "(":

@@ -1,8 +1,7 @@
 """Passes a list of files to Spark without a listing, 100,000 files in a second.
 
-Spark's file readers take files from a ``FileIndex``, an internal interface. Ours,
-``SnapshotFiles.java``, is compiled on the driver by the compiler that Spark uses for generated
-code; executors never see it. Files are sent to the JVM as Arrow. Where any of this fails,
+Spark's file readers take files from a ``FileIndex``, an internal interface, which
+``SnapshotFiles.java`` implements. Files are sent to the JVM as Arrow. Where any of this fails,
 ``by_paths`` is used instead.
 """
 
@@ -32,9 +31,7 @@ _warned: WeakSet[Any] = WeakSet()
 def frame(spark: SparkSession, files: Files, fields: list[Field]) -> DataFrame | None:
     """Return the DataFrame that ``relation.relation`` describes, without numbers of rows.
 
-    The result is None if this Spark does not allow it.
-
-    The first failure in a session is reported as a warning.
+    The result is None if this Spark does not allow it; the first failure in a session is a warning.
     """
     try:
         return _frame(spark, files, fields)

@@ -129,8 +129,8 @@ def is_classic(spark: SparkSession) -> bool:
 def has_delta(spark: SparkSession) -> bool:
     """Return whether the session has delta-spark's jar.
 
-    If the JVM is not accessible, the two settings that delta-spark requires tell: the result is
-    true if one of them names a class of Delta.
+    If the JVM is not accessible, the result is true if one of the two settings that delta-spark
+    requires names a class of Delta.
     """
     if is_classic(spark):
         jvm = internals.jvm(spark)
