@@ -130,8 +130,7 @@ def _on_driver(spark: SparkSession, plan: ReplayPlan) -> DataFrame:
 
 def _with_tail(spark: SparkSession, plan: ReplayPlan) -> DataFrame:
     """Return the rows of the checkpoint and of the tail, which have no key in common."""
-    if plan.files.num_rows == 0:
-        # without pieces, Spark still needs a partition, without rows
+    if plan.files.num_rows == 0:  # and perhaps no pieces, which makes an empty frame
         return _replayed(spark, plan)
     tail = from_arrow(spark, plan.files, spark_schema(plan.tail.schema))
     return _replayed(spark, plan).union(tail) if plan.pieces else tail

@@ -31,6 +31,14 @@ _TARGET_BYTES = 64 << 20
 _MAX_BYTES = 2 << 30
 #: Position of the vector's number in a key; a file has fewer than 2^32 chunks.
 _KEY_BITS = 32
+#: The columns of chunks, as the core returns them.
+_SCHEMA = pa.schema(
+    [
+        pa.field("vector", pa.int64(), nullable=False),
+        pa.field("chunk", pa.int64(), nullable=False),
+        pa.field("words", pa.list_(pa.field("item", pa.int64(), nullable=False)), nullable=False),
+    ]
+)
 
 
 def has_vector(files: pa.Table) -> Any:
@@ -81,10 +89,8 @@ def descriptor(vector: Mapping[str, Any]) -> tuple[str, str, int | None, int, in
 
 def chunk_bits(chunks: int) -> int:
     """Return the number of rows in a chunk, as a power of two, for at most this many chunks."""
-    for bits in _CHUNKS:
-        if chunks * (1 << bits) // 8 <= _TARGET_BYTES:
-            return bits
-    return _CHUNKS[-1]
+    fitting = (bits for bits in _CHUNKS if chunks * (1 << bits) // 8 <= _TARGET_BYTES)
+    return next(fitting, _CHUNKS[-1])
 
 
 def bitmap_frame(spark: SparkSession, chunks: BatchIterator) -> DataFrame:
@@ -137,12 +143,3 @@ def join_bitmaps(
     high_bits = sf.shiftleft(sf.col(number).cast("bigint"), _KEY_BITS)
     key = high_bits.bitwiseOR(sf.shiftright(row, bits))
     return frame.join(sf.broadcast(bitmaps), (key == sf.col(KEY)) & is_set, how)
-
-
-_SCHEMA = pa.schema(
-    [
-        pa.field("vector", pa.int64(), nullable=False),
-        pa.field("chunk", pa.int64(), nullable=False),
-        pa.field("words", pa.list_(pa.field("item", pa.int64(), nullable=False)), nullable=False),
-    ]
-)
