@@ -58,7 +58,7 @@ class Token:
 
     @property
     def is_name(self) -> bool:
-        """Whether the token may be a part of a name: a word, or a name in backticks."""
+        """True for a part of a name: a word, or a name in backticks."""
         return self.kind in ("word", "quoted")
 
     @property
