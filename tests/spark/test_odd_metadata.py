@@ -92,6 +92,15 @@ def test_writes_reject_invalid_metadata(spark: Any, tmp_path: Path, name: str) -
     assert dr.Table(uri).snapshot().version == 0
 
 
+def test_the_length_of_a_column_that_has_no_strings(spark: Any, tmp_path: Path) -> None:
+    uri = table(tmp_path / "t", "long", {LIMIT: "char(3)"})
+    rows = dr_spark.read(spark, uri)
+    assert sorted(row.id for row in rows.collect()) == [1, 2, 3]
+    assert rows.filter("odd = 1").count() == 0
+    dr_spark.update(spark, uri, "id = 2", {"odd": "5"})
+    assert [row.odd for row in dr_spark.read(spark, uri).filter("odd = 5").collect()] == [5]
+
+
 @pytest.mark.parametrize(("step", "mark"), [(1, 2**63 - 1), (-2, 1 - 2**63)])
 def test_an_identity_column_without_further_values(
     spark: Any, tmp_path: Path, step: int, mark: int

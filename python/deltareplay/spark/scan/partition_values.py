@@ -41,7 +41,7 @@ def constants(files: pa.Table, columns: list[Column], zone: str) -> list[Constan
             if values.type.tz is not None and not is_utc(zone):
                 values = _in_zone(files, column, values, zone)
         length = char_length(column.metadata)
-        if length is not None and pa.types.is_string(values.type):
+        if length is not None:
             values = pc.utf8_rpad(values, length)
         # old writers left empty strings, which are null
         nullable = column.nullable or values.null_count > 0

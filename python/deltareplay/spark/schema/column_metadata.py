@@ -10,9 +10,8 @@ from typing import Any
 from deltareplay._names import escaped
 from deltareplay._protocol.schema import Field
 from deltareplay.exceptions import CorruptTableError
-from deltareplay.spark.schema.string_lengths import LIMITED_STRING, declared_type
+from deltareplay.spark.schema.string_lengths import DECLARED_TYPE, LIMITED_STRING, declared_type
 
-_LENGTH = "__CHAR_VARCHAR_TYPE_STRING"
 _STRINGS = ("delta.generationExpression", "CURRENT_DEFAULT", "delta.columnMapping.physicalName")
 _IDENTITY = ("delta.identity.start", "delta.identity.step", "delta.identity.highWaterMark")
 _LONGS = range(-(2**63), 2**63)
@@ -33,13 +32,13 @@ def check(fields: Iterable[Field]) -> None:
                 raise _invalid(field, key, "is not a string")
         limit = field.limit
         if not isinstance(limit, str):
-            raise _invalid(field, _LENGTH, "is not a string")
+            raise _invalid(field, DECLARED_TYPE, "is not a string")
         if limit.startswith(("varchar", "char")) and not LIMITED_STRING.fullmatch(limit):
-            raise _invalid(field, _LENGTH, "is neither char(n) nor varchar(n)")
+            raise _invalid(field, DECLARED_TYPE, "is neither char(n) nor varchar(n)")
         try:
             declared_type(field)
         except ValueError as error:
-            raise _invalid(field, _LENGTH, "is not a type") from error
+            raise _invalid(field, DECLARED_TYPE, "is not a type") from error
         if "delta.invariants" in metadata:
             invariant_of(field)
         _check_identity(field)
@@ -112,7 +111,7 @@ def portable(metadata: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
 def _is_portable(key: str, value: object) -> bool:
     if key == "comment":
         return isinstance(value, str)
-    if key == _LENGTH:
+    if key == DECLARED_TYPE:
         return isinstance(value, str) and LIMITED_STRING.fullmatch(value) is not None
     if isinstance(value, list):
         kinds = {type(item) for item in value}

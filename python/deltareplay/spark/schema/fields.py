@@ -20,6 +20,7 @@ from deltareplay._protocol.schema import (
 )
 from deltareplay.exceptions import UnsupportedFeatureError
 from deltareplay.spark.schema.column_metadata import portable
+from deltareplay.spark.schema.string_lengths import DECLARED_TYPE
 
 if TYPE_CHECKING:
     from deltareplay._snapshot.snapshot import Snapshot
@@ -65,7 +66,7 @@ class Column:
 
     @property
     def is_stored(self) -> bool:
-        """Whether data files have the column."""
+        """True if data files have the column."""
         return not (self.is_partition or self.is_void)
 
     @property
@@ -150,6 +151,8 @@ def plain_fields(columns: Iterable[Column]) -> list[Field]:
 def _metadata(field: Field, mode: str) -> dict[str, Any]:
     metadata = {key: value for key, value in field.metadata.items() if not key.startswith(_DELTA)}
     metadata = portable(metadata)
+    if not (isinstance(field.type, str) and field.type.startswith("string")):
+        metadata.pop(DECLARED_TYPE, None)  # Spark would pad the values, which fails
     if mode == "id" and field.column_id is not None:
         metadata[FIELD_ID] = field.column_id
     return metadata

@@ -18,6 +18,9 @@ from deltareplay._protocol.schema import Array, Field, Map, Struct, Type, parts,
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
+#: The metadata of a column with its type as it was declared.
+DECLARED_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
+
 #: A type of strings of limited length, and its limit.
 LIMITED_STRING = re.compile(r"(?:var)?char\(([0-9]{1,9})\)")
 
@@ -128,7 +131,7 @@ def char_length(metadata: Mapping[str, Any]) -> int | None:
     >>> char_length({"__CHAR_VARCHAR_TYPE_STRING": "char(3)"})
     3
     """
-    limit = LIMITED_STRING.fullmatch(str(metadata.get("__CHAR_VARCHAR_TYPE_STRING", "")))
+    limit = LIMITED_STRING.fullmatch(str(metadata.get(DECLARED_TYPE, "")))
     if limit is None or not limit[0].startswith("char"):
         return None
     length = int(limit[1])
