@@ -222,6 +222,22 @@ def test_row_tracking_that_is_suspended_is_enabled_once_it_is_resumed(tmp_path: 
     assert table.verify().findings == ()
 
 
+def test_a_table_that_tracks_rows_and_suspends_it_takes_no_new_files(tmp_path: Path) -> None:
+    table = filled(tmp_path, {"delta.enableRowTracking": "true"})
+    before = table.snapshot()
+    # the metadata of a writer that does not check its properties
+    metadata = bodies(table, 0, "metaData")[0]
+    metadata["configuration"]["delta.rowTrackingSuspended"] = "true"
+    commit = tmp_path / f"t/_delta_log/{before.version + 1:020}.json"
+    commit.write_text(json.dumps({"metaData": metadata}))
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        table.append(before.to_arrow())
+    assert caught.value.code == "properties.combination"
+    table.unset_properties(["delta.rowTrackingSuspended"])
+    table.append(before.to_arrow())
+    assert table.snapshot().files(["baseRowId"])["baseRowId"].null_count == 0
+
+
 def test_row_tracking_is_enabled_for_a_vector_without_wide_bounds(tmp_path: Path) -> None:
     """Not all writers set ``tightBounds`` to false, as a commit must."""
     log = logs.LogBuilder(tmp_path)

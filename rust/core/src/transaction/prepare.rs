@@ -33,8 +33,8 @@ impl Transaction {
     ///
     /// Invalid argument: `transaction.nothing`, `transaction.append_only`, `transaction.file`,
     /// `transaction.partition_values`, `transaction.duplicate`, `transaction.deletion_vector`,
-    /// `transaction.domain`, `catalog.in_commit_timestamps`, and those of [`check_metadata`]. Unsupported:
-    /// `catalog.take_over`, `catalog.required`.
+    /// `transaction.domain`, `properties.combination`, `catalog.in_commit_timestamps`, and those of
+    /// [`check_metadata`]. Unsupported: `catalog.take_over`, `catalog.required`.
     pub(crate) fn check(&self) -> Result<()> {
         let (Some(protocol), Some(metadata)) = (self.new_protocol(), self.new_metadata()) else {
             let message = "the first version of a table needs metadata: use create_table";
@@ -45,6 +45,10 @@ impl Transaction {
         }
         let schema = StructType::parse(&metadata.schema_string)?;
         let (properties, _) = TableProperties::new(metadata, protocol)?;
+        if properties.row_tracking && properties.row_tracking_suspended && !self.adds.is_empty() {
+            // as another writer left them: rows of new files would have no ids
+            check_combination(&metadata.configuration)?;
+        }
         if protocol.is_catalog_managed() {
             let catalog = self.source.check_catalog()?;
             let unmanaged = |base: &super::Base| !base.protocol.is_catalog_managed();
