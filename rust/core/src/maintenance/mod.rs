@@ -1,11 +1,10 @@
-//! Maintenance of tables: optimize, vacuum, restore, clone, conversion, manifests, advice, verification.
+//! Maintenance of tables: optimize, vacuum, restore, clone, conversion, advice, verification.
 
 pub mod advice;
 pub mod clone;
 pub mod convert;
 pub mod optimize;
 pub mod restore;
-pub mod symlinks;
 pub mod vacuum;
 pub mod verify;
 

@@ -39,7 +39,7 @@ impl Table {
             Some(version) => {
                 let maintained = self.maintain(version, &commit, read.as_ref());
                 let manifests = match commit.manifests_due {
-                    true => self.generate_symlinks().map(|_| ()),
+                    true => self.generate_symlinks().map(drop),
                     false => Ok(()),
                 };
                 maintained.and(manifests).err()

@@ -1,4 +1,4 @@
-//! Checkpoints, compacted files, checksums and the cleanup of the log on request.
+//! Checkpoints, compacted files, checksums, symlink manifests and the cleanup of the log on request.
 
 use super::{At, Table};
 use crate::derived::checkpoint::distributed::{self, Planned};
@@ -6,6 +6,7 @@ use crate::derived::checkpoint::{CheckpointLayout, WrittenCheckpoint, write_chec
 use crate::derived::checksum::write_checksum;
 use crate::derived::cleanup::{LogCleanup, cleanup_log};
 use crate::derived::compaction::{WrittenCompaction, compact_log};
+use crate::derived::symlinks::write_symlinks;
 use crate::error::Result;
 use crate::log::clock::storage_time;
 use crate::snapshot::Snapshot;
@@ -61,6 +62,15 @@ impl Table {
     pub fn write_checksum(&self, snapshot: &Snapshot) -> Result<bool> {
         snapshot.protocol().check_writable()?;
         write_checksum(&self.source, snapshot, None)
+    }
+
+    /// Writes the symlink manifests of the newest version; returns their number.
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::snapshot`] and [`write_symlinks`].
+    pub fn generate_symlinks(&self) -> Result<usize> {
+        write_symlinks(&self.source, &self.snapshot(At::Latest, None)?)
     }
 
     /// Deletes log files that no version within `delta.logRetentionDuration` needs, or lists them.

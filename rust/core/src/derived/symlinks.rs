@@ -12,7 +12,6 @@ use crate::replay::Source;
 use crate::snapshot::Snapshot;
 use crate::spec::properties::ColumnMappingMode;
 use crate::storage::{delete_all, is_below, pool};
-use crate::table::{At, Table};
 use crate::write::{AddFile, HIVE_NULL, escaped};
 
 const DIRECTORY: &str = "_symlink_format_manifest";
@@ -21,43 +20,39 @@ const DIRECTORY: &str = "_symlink_format_manifest";
 const NAME: &str = "manifest";
 const CHECKSUM: &str = ".manifest.crc";
 
-impl Table {
-    /// Writes the symlink manifests of the newest version and deletes those of partitions that it does not
-    /// have; returns the number of manifests written.
-    ///
-    /// # Errors
-    ///
-    /// As [`Table::snapshot`]; Unsupported: `generate.deletion_vectors` if a file has a deletion vector,
-    /// which plain Parquet readers ignore; `generate.column_mapping`; `generate.path` if a path has a line
-    /// break or another control character. Storage errors.
-    pub fn generate_symlinks(&self) -> Result<usize> {
-        let snapshot = self.snapshot(At::Latest, None)?;
-        let source = self.source();
-        let manifests = manifests(source, &snapshot)?;
-        let within = |path: &str| path == DIRECTORY || is_below(path, DIRECTORY);
-        let stored = source.storage.list_below(DIRECTORY, &within)?;
-        let stale = stored.iter().map(|file| file.path.as_str()).filter(|path| {
-            match path.rsplit_once('/') {
-                // Hadoop would refuse the new manifest because of the checksum of the old one
-                Some((_, CHECKSUM)) => true,
-                Some((_, NAME)) => !manifests.contains_key(*path),
-                _ => false,
-            }
-        });
-        let stale: Vec<&str> = stale.collect();
-        delete_all(&*source.storage, &stale)?;
-        let count = manifests.len();
-        let storage = Arc::clone(&source.storage);
-        let manifests: Vec<(String, Vec<String>)> = manifests.into_iter().collect();
-        pool::map_concurrently(manifests, move |(path, lines)| {
-            storage.put(path, lines.concat().as_bytes())
-        })?;
-        let directories = source.storage.list_directories(&within)?.into_iter().rev();
-        for directory in directories.filter(|directory| directory.path != DIRECTORY) {
-            source.storage.delete_empty(&directory.path)?;
+/// Writes the symlink manifests of a snapshot and deletes those of partitions that it does not have; returns
+/// the number of manifests written.
+///
+/// # Errors
+///
+/// Unsupported: `generate.deletion_vectors` if a file has a deletion vector, which plain Parquet readers
+/// ignore; `generate.column_mapping`; `generate.path` if a path has a line break or another control
+/// character. Storage errors.
+pub fn write_symlinks(source: &Source, snapshot: &Snapshot) -> Result<usize> {
+    let manifests = manifests(source, snapshot)?;
+    let within = |path: &str| path == DIRECTORY || is_below(path, DIRECTORY);
+    let stored = source.storage.list_below(DIRECTORY, &within)?;
+    let stale = stored.iter().map(|file| file.path.as_str()).filter(|path| {
+        match path.rsplit_once('/') {
+            // Hadoop would refuse the new manifest because of the checksum of the old one
+            Some((_, CHECKSUM)) => true,
+            Some((_, NAME)) => !manifests.contains_key(*path),
+            _ => false,
         }
-        Ok(count)
+    });
+    let stale: Vec<&str> = stale.collect();
+    delete_all(&*source.storage, &stale)?;
+    let count = manifests.len();
+    let storage = Arc::clone(&source.storage);
+    let manifests: Vec<(String, Vec<String>)> = manifests.into_iter().collect();
+    pool::map_concurrently(manifests, move |(path, lines)| {
+        storage.put(path, lines.concat().as_bytes())
+    })?;
+    let directories = source.storage.list_directories(&within)?.into_iter().rev();
+    for directory in directories.filter(|directory| directory.path != DIRECTORY) {
+        source.storage.delete_empty(&directory.path)?;
     }
+    Ok(count)
 }
 
 /// Returns `true` for characters that a line reader may treat as a line break, or may drop.
