@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,24 @@ def test_protocols_are_only_upgraded(tmp_path: Path) -> None:
         "invariants",
     }
     assert snapshot.properties["delta.inCommitTimestampEnablementVersion"] == "2"
+
+
+def test_the_start_of_in_commit_timestamps_stays_known(tmp_path: Path) -> None:
+    table = _with_rows(tmp_path / "t")
+    enabled = {"delta.enableInCommitTimestamps": "true"}
+    table.set_properties(enabled)
+    start = {
+        "delta.inCommitTimestampEnablementVersion": "2",
+        "delta.inCommitTimestampEnablementTimestamp": str(table.snapshot().in_commit_timestamp),
+    }
+    dr.create_table(tmp_path / "t", OTHER, properties=enabled, or_replace=True)
+    assert table.snapshot().properties == enabled | start
+    with table.transaction() as transaction:
+        metadata = table.snapshot().metadata
+        transaction.set_metadata(dataclasses.replace(metadata, configuration=enabled))
+    assert table.snapshot().properties == enabled | start
+    dr.create_table(tmp_path / "t", OTHER, or_replace=True)
+    assert table.snapshot().properties == {}
 
 
 def test_vectors_and_tracking_stay_enabled(tmp_path: Path) -> None:

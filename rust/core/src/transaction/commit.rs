@@ -230,7 +230,7 @@ impl Transaction {
     }
 
     /// Sets the enablement version and timestamp if this commit enables in-commit timestamps on an existing
-    /// table; removes them if in-commit timestamps are off.
+    /// table, keeps them if they were enabled before, and removes them if they are off.
     fn update_timestamp_enablement(
         &self,
         metadata: &mut Metadata,
@@ -252,7 +252,15 @@ impl Transaction {
                 let keys = keys.map(str::to_owned).into_iter();
                 metadata.configuration.extend(keys.zip(values));
             }
-            Some(_) => {}
+            // also if the table is replaced: its older versions still lack these timestamps
+            Some(_) => {
+                for key in keys {
+                    if let Some(value) = base.metadata.property(key) {
+                        let entry = metadata.configuration.entry(key.to_owned());
+                        entry.or_insert_with(|| value.to_owned());
+                    }
+                }
+            }
         }
         Ok(())
     }
