@@ -204,6 +204,17 @@ def test_a_field_of_a_column_with_the_name_of_the_table(spark: Any, tmp_path: Pa
     assert table.toDF().collect() == [(5, (111, 3))]
 
 
+def test_a_column_named_target_of_a_table_at_a_path(spark: Any, tmp_path: Path) -> None:
+    """A path without an alias leaves no other name than the path itself, as in delta-spark."""
+    table = f"delta.`{tmp_path}/t`"
+    rows = "VALUES (1, named_struct('id', 7)), (7, named_struct('id', 1)) AS t (id, target)"
+    dr_spark.write(spark.sql(f"SELECT * FROM {rows}"), tmp_path / "t")
+    dr_spark.sql(spark, f"UPDATE {table} SET target.id = 8 WHERE target.id = 7")
+    dr_spark.sql(spark, f"DELETE FROM {table} WHERE `{tmp_path}/t`.id = 7")
+    left = dr.Table(tmp_path / "t").snapshot().scan().to_arrow().to_pylist()
+    assert left == [{"id": 1, "target": {"id": 8}}]
+
+
 def test_a_write_matches_fields_by_name(spark: Any, tmp_path: Path) -> None:
     write_table(spark, tmp_path / "t", OLD)
     dr_spark.write(spark.sql("SELECT 3L id, named_struct('b', 'y', 'a', 9L) s"), tmp_path / "t")

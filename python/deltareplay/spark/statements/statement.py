@@ -96,9 +96,8 @@ class RowStatement(SharedStatement):
 
     @property
     def qualifier(self) -> str:
-        """The qualifier in expressions: the alias, else the last name, or ``target`` for a path."""
-        is_path = names.path_of(self.table) is not None
-        return self.alias or ("target" if is_path else self.table[-1])
+        """The qualifier in expressions: the alias, else the last name, which may be a path."""
+        return self.alias or self.table[-1]
 
     def entry(self, spark: SparkSession) -> CatalogEntry | None:
         """Look up the table, or that of a view; return None if it is not a Delta table."""
