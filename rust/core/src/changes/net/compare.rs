@@ -1,9 +1,9 @@
 //! Compares the rows that a commit removed with those that it added: each row was deleted, inserted, updated
 //! or carried over.
 //!
-//! Rows are represented by hashes, about 100 bytes for each removed row; rows with ids by 32 bytes for each
-//! run of consecutive ids, on both sides. If there are too many rows, they are split in halves by hash, and
-//! each half is compared separately.
+//! Memory: about 100 bytes for each removed row, and 50 for each added row that was not carried over; if
+//! rows have ids, 32 bytes for each run of consecutive ids. If there are too many rows, they are split in
+//! halves by hash, and each half is compared separately.
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
@@ -35,13 +35,14 @@ pub(in crate::changes) enum Compared {
 /// The removed and the added rows that were not carried over.
 pub(super) struct Differences {
     pub removed: Vec<IdentifiedRow>,
-    pub new: Vec<IdentifiedRow>,
+    pub added: Vec<IdentifiedRow>,
 }
 
 /// Rows in chains, one chain for each identity.
 #[derive(Default)]
 struct RowsByIdentity {
     heads: IdentityMap<u32>,
+    /// Each row, with the index of the next one in its chain; `NONE` at the end.
     rows: Vec<(IdentifiedRow, u32)>,
 }
 
@@ -79,7 +80,7 @@ impl RowsByIdentity {
         false
     }
 
-    /// Returns the remaining rows, in the order in which they were added.
+    /// Returns the remaining rows, in the order in which they were pushed.
     fn finish(self) -> Vec<IdentifiedRow> {
         let mut remaining: Vec<u32> = Vec::new();
         for head in self.heads.into_values() {
@@ -99,10 +100,10 @@ impl RowsByIdentity {
 
 /// Compares the rows of removed and new pieces. `None` if there are too many rows.
 pub(super) fn differences(
-    rows: ShareReader<'_>,
+    reader: ShareReader<'_>,
     (removed, new): (Vec<Piece>, Vec<Piece>),
 ) -> Result<Option<Differences>> {
-    let max_rows = rows.max_rows();
+    let max_rows = reader.max_rows();
     let shift = u32::try_from(removed.len()).unwrap_or(NONE);
     let mut unmatched = RowsByIdentity::default();
     let mut full = false;
@@ -111,7 +112,7 @@ pub(super) fn differences(
         unmatched.push(row);
         !full
     };
-    rows.visit(removed, &mut collect)?;
+    reader.visit(removed, &mut collect)?;
     if full {
         return Ok(None);
     }
@@ -126,13 +127,13 @@ pub(super) fn differences(
         }
         !full
     };
-    rows.visit(new, &mut compare)?;
+    reader.visit(new, &mut compare)?;
     if full {
         return Ok(None);
     }
     Ok(Some(Differences {
         removed: unmatched.finish(),
-        new: added,
+        added,
     }))
 }
 
@@ -146,13 +147,13 @@ pub(super) fn differences_in_memory(
     for row in removed {
         unmatched.push(row);
     }
-    let added = new.into_iter();
-    let new = added
+    let added = new
+        .into_iter()
         .filter(|row| !unmatched.take(row.identity, row.value_hash))
         .collect();
     Differences {
         removed: unmatched.finish(),
-        new,
+        added,
     }
 }
 
@@ -162,29 +163,29 @@ pub(super) fn differences_in_memory(
 ///
 /// Invalid argument: `changes.key` when more than one row has the same key; Corrupt: `changes.row_id`.
 pub(in crate::changes) fn compare(
-    rows: ShareReader<'_>,
+    reader: ShareReader<'_>,
     stamp: Stamp,
     (removed, new): (Vec<Piece>, Vec<Piece>),
 ) -> Result<Compared> {
     let pieces: Vec<Piece> = removed.iter().chain(&new).cloned().collect();
-    let way = rows.identity.way;
+    let way = reader.identity.way;
     if way == MatchBy::RowTracking {
-        let outcome = compare_ids(rows, stamp, &pieces, removed.len());
-        if let Some(outcome) = outcome.map_err(|error| error.at_version(stamp.version))? {
-            return Ok(outcome);
+        let compared = compare_ids(reader, stamp, &pieces, removed.len());
+        if let Some(compared) = compared.map_err(|error| error.at_version(stamp.version))? {
+            return Ok(compared);
         }
         // an id occurs twice: below, that is an error only if it makes an update ambiguous
     }
-    let outcome = differences(rows, (removed, new));
-    let Some(outcome) = outcome.map_err(|error| error.at_version(stamp.version))? else {
+    let differing = differences(reader, (removed, new));
+    let Some(differing) = differing.map_err(|error| error.at_version(stamp.version))? else {
         return Ok(Compared::TooMany);
     };
     // the number of removed and of added rows by identity
     let mut counts: IdentityMap<(u32, u32)> = IdentityMap::default();
-    for row in &outcome.removed {
+    for row in &differing.removed {
         counts.entry(row.identity).or_default().0 += 1;
     }
-    for row in &outcome.new {
+    for row in &differing.added {
         if let Some((_, added)) = counts.get_mut(&row.identity) {
             *added += 1;
         }
@@ -196,7 +197,7 @@ pub(in crate::changes) fn compare(
         return Err(duplicate_rows(way).at_version(stamp.version));
     }
     let mut labels = LabelledPieces::new(pieces);
-    for row in &outcome.removed {
+    for row in &differing.removed {
         let updated = counts
             .get(&row.identity)
             .is_some_and(|(_, added)| *added > 0);
@@ -207,7 +208,7 @@ pub(in crate::changes) fn compare(
         };
         labels.push(row.piece, row.row, change, stamp);
     }
-    for row in &outcome.new {
+    for row in &differing.added {
         let change = if counts.contains_key(&row.identity) {
             ChangeType::UpdatePostimage
         } else {
@@ -221,12 +222,12 @@ pub(in crate::changes) fn compare(
 /// Compares rows by runs of row ids, like [`compare`]; the first `num_removed` pieces contain removed rows.
 /// `None` if an id occurs twice among the removed or among the added rows.
 fn compare_ids(
-    rows: ShareReader<'_>,
+    reader: ShareReader<'_>,
     stamp: Stamp,
     pieces: &[Piece],
     num_removed: usize,
 ) -> Result<Option<Compared>> {
-    let max_rows = rows.max_rows();
+    let max_rows = reader.max_rows();
     let (mut removed, mut new): (Vec<Run>, Vec<Run>) = (Vec::new(), Vec::new());
     let mut labels = LabelledPieces::new(pieces.to_vec());
     let mut num_rows = vec![0_u64; pieces.len()];
@@ -243,7 +244,7 @@ fn compare_ids(
         side.push(run);
         side.len() <= max_rows
     };
-    read(rows, pieces.to_vec(), &mut take)?;
+    read(reader, pieces.to_vec(), &mut take)?;
     if removed.len().max(new.len()) > max_rows {
         return Ok(Some(Compared::TooMany));
     }
@@ -253,9 +254,9 @@ fn compare_ids(
             return Ok(None);
         }
     }
-    if rows.share == Share::ALL {
+    if reader.share == Share::ALL {
         for (piece, rows) in (0..).zip(num_rows) {
-            labels.set_rows(piece, rows);
+            labels.set_num_rows(piece, rows);
         }
     }
     let mut label = |run: Run, change| labels.push_run(run.piece, run.row, run.rows, change, stamp);
@@ -282,12 +283,12 @@ pub(super) fn duplicate_rows(way: MatchBy) -> Error {
             "several changed rows have the same key: add columns until the key identifies each row";
         return Error::invalid("changes.key", message);
     }
-    let message = "several changed rows have the same row id, so the log or a file is wrong: ask their \
-        writer, or pass the columns of a `key`";
+    let message = "several changed rows have the same row id, so the log or a file is wrong: ask its writer, \
+        or pass the columns of a `key`";
     Error::corrupt("changes.row_id", message)
 }
 
-/// Collects labels for single rows of pieces.
+/// Collects the labels of rows, piece by piece.
 pub(super) struct LabelledPieces(Vec<Labelled>);
 
 struct Labelled {
@@ -310,15 +311,14 @@ impl LabelledPieces {
         Self(pieces.collect())
     }
 
-    /// Sets the number of rows of a piece, so that a piece whose rows all have the same label is kept as a
-    /// whole.
-    pub(super) fn set_rows(&mut self, piece: u32, rows: u64) {
+    /// Sets the number of rows of a piece, so that a piece whose rows all have labels is kept as a whole.
+    pub(super) fn set_num_rows(&mut self, piece: u32, rows: u64) {
         if let Some(labelled) = self.0.get_mut(piece as usize) {
             labelled.rows = Some(rows);
         }
     }
 
-    pub(in crate::changes) fn rows(&self, piece: u32) -> Option<u64> {
+    pub(in crate::changes) fn num_rows(&self, piece: u32) -> Option<u64> {
         self.0.get(piece as usize)?.rows
     }
 

@@ -121,7 +121,7 @@ impl Outcomes {
         for row in &differences.removed {
             self.remove(row, base, commit)?;
         }
-        for row in &differences.new {
+        for row in &differences.added {
             self.add(row, base, commit)?;
         }
         Ok(())
@@ -192,13 +192,13 @@ impl Outcomes {
 
 /// Returns the net outcome of a range, for one share of the rows.
 pub(super) fn net(
-    rows: ShareReader<'_>,
+    reader: ShareReader<'_>,
     kind: Net,
     commits: &[(Stamp, CommitRows)],
 ) -> Result<Compared> {
-    let mut reader = OutcomeReader {
-        rows,
-        outcomes: Outcomes::new(rows.identity.way),
+    let mut outcome_reader = OutcomeReader {
+        reader,
+        outcomes: Outcomes::new(reader.identity.way),
         pieces: Vec::new(),
         stamps: Vec::new(),
     };
@@ -209,17 +209,17 @@ pub(super) fn net(
             CommitRows::Pieces(more) => run.extend(more.iter().cloned()),
             CommitRows::Compare { removed, new, .. } => {
                 let before = std::mem::take(&mut run);
-                if !reader.read(before)? || !reader.compare(removed, new, *stamp)? {
+                if !outcome_reader.read(before)? || !outcome_reader.compare(removed, new, *stamp)? {
                     return Ok(Compared::TooMany);
                 }
             }
         }
-        reader.stamps.push(*stamp);
-        if reader.outcomes.len() > rows.max_rows() {
+        outcome_reader.stamps.push(*stamp);
+        if outcome_reader.outcomes.len() > reader.max_rows() {
             return Ok(Compared::TooMany);
         }
     }
-    if !reader.read(run)? {
+    if !outcome_reader.read(run)? {
         return Ok(Compared::TooMany);
     }
     let OutcomeReader {
@@ -227,16 +227,16 @@ pub(super) fn net(
         pieces,
         stamps,
         ..
-    } = reader;
-    if kind == Net::MinDelta && rows.identity.way != MatchBy::Rows {
-        drop_unchanged(rows, &mut outcomes, &pieces)?;
+    } = outcome_reader;
+    if kind == Net::MinDelta && reader.identity.way != MatchBy::Rows {
+        drop_unchanged(reader, &mut outcomes, &pieces)?;
     }
     reported_pieces(&outcomes, kind, pieces, &stamps).map(Compared::Pieces)
 }
 
 /// Reads the outcomes of the rows of one share, commit by commit.
 struct OutcomeReader<'a> {
-    rows: ShareReader<'a>,
+    reader: ShareReader<'a>,
     outcomes: Outcomes,
     /// All pieces so far, by their indexes in the outcomes.
     pieces: Vec<Piece>,
@@ -251,7 +251,7 @@ impl OutcomeReader<'_> {
         let base = u32::try_from(self.pieces.len()).unwrap_or(NONE);
         self.pieces.extend(removed.iter().chain(new).cloned());
         let sides = (removed.to_vec(), new.to_vec());
-        let differing = differences(self.rows, sides);
+        let differing = differences(self.reader, sides);
         let at = |error: Error| error.at_version(stamp.version);
         let Some(differing) = differing.map_err(at)? else {
             return Ok(false);
@@ -277,7 +277,7 @@ impl OutcomeReader<'_> {
                 u32::try_from(at).unwrap_or(NONE)
             })
             .collect();
-        let max_rows = self.rows.max_rows();
+        let max_rows = self.reader.max_rows();
         let mut error_of_row = None;
         let mut full = false;
         // added rows are held back: change data files may have them before removed rows of the same commit
@@ -310,7 +310,7 @@ impl OutcomeReader<'_> {
             full = outcomes.len() + added.len() > max_rows;
             error_of_row.is_none() && !full
         };
-        self.rows.visit(run, &mut visit)?;
+        self.reader.visit(run, &mut visit)?;
         if let Some(error) = error_of_row {
             return Err(error);
         }

@@ -55,14 +55,14 @@ impl Run {
 /// Reads the ids of the pieces' rows that are in the share, and passes their runs to `take`, in the order
 /// of the pieces, until it returns `false`.
 pub(super) fn read(
-    rows: ShareReader<'_>,
+    reader: ShareReader<'_>,
     pieces: Vec<Piece>,
     take: &mut dyn FnMut(Run) -> bool,
 ) -> Result<()> {
-    let share = rows.share;
+    let share = reader.share;
     let batches = read_pieces(
-        rows.source,
-        rows.resolved,
+        reader.source,
+        reader.resolved,
         pieces,
         |_| Purpose::RowIds,
         move |index, _, batch| {

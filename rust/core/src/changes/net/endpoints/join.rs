@@ -15,21 +15,21 @@ use crate::error::Result;
 
 /// Returns the net outcome of a range for one share of the rows; `None` if its endpoints do not suffice.
 pub(in crate::changes) fn net(
-    rows: ShareReader<'_>,
+    reader: ShareReader<'_>,
     kind: Net,
     files: &EndpointFiles,
 ) -> Result<Option<Compared>> {
-    if files.restores_rows(rows.source)? {
+    if files.restores_rows(reader.source)? {
         return Ok(None);
     }
-    let max_rows = rows.max_rows();
+    let max_rows = reader.max_rows();
     let (presences, pieces): (Vec<Presence>, Vec<Piece>) = files
         .pieces
         .iter()
         .filter(|(presence, _)| matches!(presence, Presence::After) || needs_before(kind))
         .cloned()
         .unzip();
-    let Some((before, after, counts)) = read_runs(rows, &presences, &pieces)? else {
+    let Some((before, after, counts)) = read_runs(reader, &presences, &pieces)? else {
         return Ok(Some(Compared::TooMany));
     };
     if has_duplicates(&before) || has_duplicates(&after) {
@@ -47,22 +47,22 @@ pub(in crate::changes) fn net(
         return Ok(None);
     }
     drop((before, after));
-    if rows.share == Share::ALL {
+    if reader.share == Share::ALL {
         for (piece, count) in (0..).zip(counts) {
-            matcher.labels.set_rows(piece, count);
+            matcher.labels.set_num_rows(piece, count);
         }
     }
     let removed = std::mem::take(&mut matcher.removed);
-    let Some(within) = removals_within(rows, &files.removed_within, &removed)? else {
+    let Some(within) = removals_within(reader, &files.removed_within, &removed)? else {
         return Ok(Some(Compared::TooMany));
     };
-    let Some(removed) = removals(rows.source, &presences, &pieces, removed, max_rows)? else {
+    let Some(removed) = removals(reader.source, &presences, &pieces, removed, max_rows)? else {
         return Ok(Some(Compared::TooMany));
     };
     if matcher.label_removed(&removed, &within).is_none() {
         return Ok(None);
     }
-    finish(rows, matcher)
+    finish(reader, matcher)
 }
 
 /// The runs before and after, ascending by id, and the number of rows of each piece.
@@ -70,11 +70,11 @@ type Runs = (Vec<Run>, Vec<Run>, Vec<u64>);
 
 /// Reads the runs of both sides; `None` if they exceed the limit.
 fn read_runs(
-    rows: ShareReader<'_>,
+    reader: ShareReader<'_>,
     presences: &[Presence],
     pieces: &[Piece],
 ) -> Result<Option<Runs>> {
-    let max_rows = rows.max_rows();
+    let max_rows = reader.max_rows();
     let (mut before, mut after): (Vec<Run>, Vec<Run>) = (Vec::new(), Vec::new());
     let mut counts = vec![0_u64; pieces.len()];
     let mut full = false;
@@ -90,7 +90,7 @@ fn read_runs(
         full = before.len() + after.len() > max_rows;
         !full
     };
-    read(rows, pieces.to_vec(), &mut take)?;
+    read(reader, pieces.to_vec(), &mut take)?;
     if full {
         return Ok(None);
     }
@@ -102,7 +102,7 @@ fn read_runs(
 /// Returns the ids of `removed` rows that were also removed from a file added in the range, each with the
 /// version of that removal, ascending; `None` if they exceed the limit.
 fn removals_within(
-    rows: ShareReader<'_>,
+    reader: ShareReader<'_>,
     removed_within: &[Piece],
     removed: &[Run],
 ) -> Result<Option<Vec<(i64, u64)>>> {
@@ -110,7 +110,7 @@ fn removals_within(
     if removed.is_empty() || removed_within.is_empty() {
         return Ok(Some(removals));
     }
-    let max_rows = rows.max_rows();
+    let max_rows = reader.max_rows();
     let mut full = false;
     let mut take = |run: Run| {
         let version = removed_within
@@ -125,20 +125,20 @@ fn removals_within(
         full = removals.len() > max_rows;
         !full
     };
-    read(rows, removed_within.to_vec(), &mut take)?;
+    read(reader, removed_within.to_vec(), &mut take)?;
     removals.sort_unstable();
     Ok(if full { None } else { Some(removals) })
 }
 
 /// Compares the values of the pairs, and labels those that changed.
-fn finish(rows: ShareReader<'_>, mut matcher: RowMatcher<'_>) -> Result<Option<Compared>> {
+fn finish(reader: ShareReader<'_>, mut matcher: RowMatcher<'_>) -> Result<Option<Compared>> {
     let counts = matcher.pairs.iter().map(|pair| pair.count as usize);
-    if counts.fold(0, usize::saturating_add) > rows.max_rows() {
+    if counts.fold(0, usize::saturating_add) > reader.max_rows() {
         return Ok(Some(Compared::TooMany));
     }
     let stamps = Arc::new(matcher.files.stamps.clone());
     label_changed(
-        rows,
+        reader,
         matcher.pieces,
         &matcher.pairs,
         &stamps,

@@ -120,7 +120,7 @@ fn piece_requests(
 
 /// Reads the rows of pairs, and labels both images of those whose values differ.
 pub(super) fn label_changed(
-    rows: ShareReader<'_>,
+    reader: ShareReader<'_>,
     pieces: &[Piece],
     pairs: &[Pair],
     stamps: &Arc<Vec<Stamp>>,
@@ -134,11 +134,11 @@ pub(super) fn label_changed(
         let piece = pieces
             .get(request.piece as usize)
             .ok_or_else(invalid_columns)?;
-        request.narrowed(piece, labels.rows(request.piece))
+        request.narrowed(piece, labels.num_rows(request.piece))
     });
     let ShareReader {
         resolved, identity, ..
-    } = rows;
+    } = reader;
     let narrowed = narrowed.collect::<Result<_>>()?;
     let budget = Mutex::new(Budget {
         rows: identity.most_rows,
@@ -154,7 +154,7 @@ pub(super) fn label_changed(
         Ok(Some(ReadRows::Hashed(hashes)))
     };
     let purpose = |_: &Piece| Purpose::Values { typed: false };
-    let mut batches = read_pieces(rows.source, resolved, narrowed, purpose, map);
+    let mut batches = read_pieces(reader.source, resolved, narrowed, purpose, map);
     let mut read_pairs = ReadPairs::new(pairs, num_columns);
     for request in &requests {
         read_pairs.read(request, &mut batches)?;

@@ -1,4 +1,4 @@
-//! Resolves the outcomes of rows from all events on each row.
+//! Resolves the outcome of each row from all events on it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -30,12 +30,13 @@ pub struct OutcomeBatches {
 #[derive(Clone, Copy)]
 struct RowEvent {
     row: IdentifiedRow,
-    values: u128,
+    /// A hash of all values, if `drop_unchanged` needs it; otherwise 0.
+    full_hash: u128,
     commit: u32,
 }
 
 impl RowEvent {
-    fn is_added(&self) -> bool {
+    fn adds_row(&self) -> bool {
         matches!(
             self.row.change,
             ChangeType::Insert | ChangeType::UpdatePostimage
@@ -91,7 +92,7 @@ impl OutcomeBatches {
         events.sort_unstable_by_key(|event| {
             (
                 event.commit,
-                event.is_added(),
+                event.adds_row(),
                 event.row.piece,
                 event.row.row,
             )
@@ -100,19 +101,19 @@ impl OutcomeBatches {
             let Some(commit) = events.first().map(|event| event.commit) else {
                 continue;
             };
-            let rows = |is_added: bool| -> Vec<IdentifiedRow> {
-                let events = events.iter().filter(|event| event.is_added() == is_added);
+            let rows = |added: bool| -> Vec<IdentifiedRow> {
+                let events = events.iter().filter(|event| event.adds_row() == added);
                 events.map(|event| event.row).collect()
             };
-            let (removed, new) = (rows(false), rows(true));
+            let (removed, added) = (rows(false), rows(true));
             let differences = if self.shuffle.compares(commit) {
-                differences_in_memory(removed, new)
+                differences_in_memory(removed, added)
             } else {
-                Differences { removed, new }
+                Differences { removed, added }
             };
             outcomes.step(&differences, 0, commit).map_err(|error| {
-                let version = plan.commits.get(commit as usize);
-                error.at_version(version.map_or(0, |(stamp, _)| stamp.version))
+                let commit = plan.commits.get(commit as usize);
+                error.at_version(commit.map_or(0, |(stamp, _)| stamp.version))
             })?;
         }
         if plan.kind == Net::MinDelta {
@@ -123,19 +124,19 @@ impl OutcomeBatches {
 
     /// Drops rows with the same values at the end as before.
     fn drop_unchanged(&self, outcomes: &mut Outcomes, events: &[RowEvent]) {
-        let value: fn(&RowEvent) -> u128 = match self.shuffle.plan.way {
+        let hash: fn(&RowEvent) -> u128 = match self.shuffle.plan.way {
             MatchBy::Rows => return,
-            MatchBy::RowTracking => |event| event.values,
+            MatchBy::RowTracking => |event| event.full_hash,
             MatchBy::Key => |event| event.row.value_hash,
             // a row at its original position is unchanged
             _ => |_| 0,
         };
         let position = |event: &RowEvent| (event.row.piece, event.row.row);
-        let values: HashMap<(u32, u64), u128> = events
+        let hashes: HashMap<(u32, u64), u128> = events
             .iter()
-            .map(|event| (position(event), value(event)))
+            .map(|event| (position(event), hash(event)))
             .collect();
-        outcomes.drop_equal(|before, after| values.get(&before) == values.get(&after));
+        outcomes.drop_equal(|before, after| hashes.get(&before) == hashes.get(&after));
     }
 
     fn reported_rows(&self, outcomes: &Outcomes) -> Result<RecordBatch> {
@@ -154,7 +155,7 @@ impl OutcomeBatches {
             Arc::new(Int32Array::from(commits)),
         ];
         RecordBatch::try_new(self.schema(), columns)
-            .map_err(|cause| shuffle_error("columns do not fit").because(cause))
+            .map_err(|cause| shuffle_error("the columns do not fit the schema").because(cause))
     }
 }
 
@@ -167,14 +168,15 @@ fn append(pending: &mut Vec<RowEvent>, batch: &RecordBatch) -> Result<()> {
         };
         Ok(high.zip(low).map(join).collect())
     };
-    let (identities, hashes, values) = (wide_numbers(0)?, wide_numbers(2)?, wide_numbers(4)?);
+    let (identities, value_hashes, full_hashes) =
+        (wide_numbers(0)?, wide_numbers(2)?, wide_numbers(4)?);
     let commits = numbers::<Int32Type>(batch, 6)?.values().iter();
     let pieces = numbers::<Int32Type>(batch, 7)?.values().iter();
     let rows = numbers::<Int64Type>(batch, 8)?.values().iter();
     let changes = numbers::<Int8Type>(batch, 9)?.values().iter();
-    let numbers = identities.into_iter().zip(hashes).zip(values);
+    let numbers = identities.into_iter().zip(value_hashes).zip(full_hashes);
     let positions = commits.zip(pieces).zip(rows).zip(changes);
-    for (((identity, value_hash), values), (((commit, piece), row), change)) in
+    for (((identity, value_hash), full_hash), (((commit, piece), row), change)) in
         numbers.zip(positions)
     {
         let event = RowEvent {
@@ -185,13 +187,15 @@ fn append(pending: &mut Vec<RowEvent>, batch: &RecordBatch) -> Result<()> {
                 value_hash,
                 change: ChangeType::from_number(change.cast_unsigned()),
             },
-            values,
+            full_hash,
             commit: commit.cast_unsigned(),
         };
         if let Some(last) = pending.last()
             && halves(last.row.identity) > halves(identity)
         {
-            return Err(shuffle_error("its events are not sorted by row"));
+            return Err(shuffle_error(
+                "its events are not sorted by `identity` and `identity_low`",
+            ));
         }
         pending.push(event);
     }

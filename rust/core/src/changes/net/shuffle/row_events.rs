@@ -85,7 +85,7 @@ impl RowEvents {
             Arc::new(Int8Array::from_iter_values(changes)),
         ]);
         RecordBatch::try_new(self.schema(), columns)
-            .map_err(|cause| shuffle_error("columns do not fit").because(cause))
+            .map_err(|cause| shuffle_error("the columns do not fit the schema").because(cause))
     }
 }
 
