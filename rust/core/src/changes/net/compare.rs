@@ -283,8 +283,15 @@ pub(super) fn duplicate_rows(way: MatchBy) -> Error {
             "several changed rows have the same key: add columns until the key identifies each row";
         return Error::invalid("changes.key", message);
     }
-    let message = "several changed rows have the same row id, so the log or a file is wrong: ask its writer, \
-        or pass the columns of a `key`";
+    let message = match way {
+        MatchBy::Files => {
+            "rows of a file were added or removed twice, so the log is wrong: ask its writer"
+        }
+        _ => {
+            "several changed rows have the same row id, so the log or a file is wrong: ask its writer, or \
+             pass the columns of a `key`"
+        }
+    };
     Error::corrupt("changes.row_id", message)
 }
 
