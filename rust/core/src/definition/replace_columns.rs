@@ -1,5 +1,5 @@
-//! Replaces the columns of a table by a list: adds, drops, moves and widens columns and nested fields, and
-//! sets comments; no data file is rewritten.
+//! Replaces the columns of a table by a list: adds, drops, moves and widens columns and nested fields, sets
+//! comments, and drops NOT NULL; no data file is rewritten.
 
 use super::column_changes::{ColumnChange, change_column};
 use super::columns::{drop_columns, refused};
@@ -16,18 +16,19 @@ use crate::write::is_identity;
 struct Difference {
     /// The paths of columns and fields that the replacement lacks.
     dropped: Vec<Vec<String>>,
-    /// The paths of columns and fields of another type, and that type.
+    /// The paths of columns and fields whose type changes, and the new type.
     retyped: Vec<(Vec<String>, DataType)>,
 }
 
 /// Returns the old metadata with the columns of a replacement, and the paths of dropped columns and fields.
-/// Those of the same name keep their metadata, but for a new comment.
+/// Columns and fields that remain keep their metadata, except for a new comment.
 ///
 /// # Errors
 ///
 /// Invalid argument: `alter.column` for a table with an identity column, for a column that becomes NOT NULL
 /// or is added as such, for another length of strings, and if fields are both added and dropped in one
 /// struct, which may mean that they are renamed; `schema.duplicate_column`; Corrupt: the old schema.
+/// As [`drop_columns`] and [`change_column`].
 pub fn replace_columns(
     old: &Metadata,
     columns: &StructType,
@@ -133,7 +134,7 @@ fn becomes_required(path: &[String]) -> Error {
     ))
 }
 
-/// Returns the replacement, in which fields that the schema has keep their metadata.
+/// Returns the replacement; fields that are in the schema too keep their type and metadata.
 fn arranged(schema: &StructType, replacement: &StructType) -> Result<StructType> {
     let fields = replacement.fields().iter().map(|field| {
         let Some(old) = schema.field(&field.name) else {
