@@ -12,13 +12,13 @@ use crate::storage::Storage;
 
 use super::ROW_TRACKING;
 
-/// One commit of another writer.
+/// A commit of another writer, or of this one if the store did not confirm it.
 #[derive(Debug)]
 pub(super) struct Winner {
     pub(super) version: u64,
     pub(crate) actions: ActionBatch,
     pub(super) info: Map<String, Value>,
-    /// The modification time of its file, in milliseconds.
+    /// The modification time of the commit's file, in milliseconds.
     pub(crate) modification_time: i64,
 }
 
