@@ -1,4 +1,4 @@
-//! Functions of numbers: negation, `abs`, `isnan`, `floor` and `ceil`; and `greatest` and `least` of any values.
+//! Functions of numbers (negation, `abs`, `isnan`, `floor` and `ceil`), and `greatest` and `least`.
 
 use std::sync::Arc;
 
@@ -55,7 +55,7 @@ pub(super) fn isnan(values: &ArrayRef) -> Result<ArrayRef> {
     Ok(Arc::new(is_nan.collect::<BooleanArray>()))
 }
 
-/// Returns the greatest or the least value of each row, as selected by the comparison `op`. Nulls are ignored.
+/// Returns the greatest or the least value of each row, as selected by `op`. Nulls are ignored.
 pub(super) fn extreme(columns: &[ArrayRef], op: Op) -> Result<ArrayRef> {
     let common = agreed_type_of(columns.iter().map(|column| column.data_type()))?;
     let mut columns = columns
