@@ -1,6 +1,6 @@
 """HTML of objects, rendered by ``deltareplay.viz``.
 
-``deltareplay.viz`` imports the classes that it renders, so it is imported here by name, on demand.
+``deltareplay.viz`` is imported on demand: it imports modules that import this one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ def render(module: str, function: str, *arguments: Any) -> str:
 
 
 class NotebookCard:
-    """A mixin of classes that notebooks display as a card."""
+    """A mixin for classes that notebooks display as a card."""
 
     __slots__ = ()
 

@@ -27,7 +27,7 @@ def vacuum(
     """Delete data files that no version inside the retention period needs.
 
     This is ``Table.vacuum``, which runs on the driver: tasks that list and compare the files would
-    take several times its CPU time.
+    take several times as much CPU time.
 
     Args:
         spark: As in ``read``.

@@ -27,8 +27,8 @@ def fits(source: Type, target: Type) -> bool:
     """Return whether the target is the source type, or a wider type of the same kind.
 
     Integers fit into wider integers, float into double, decimals into decimals with at least as
-    many digits on both sides of the point, intervals into those of more units, and void into every
-    type. The fields of structs must have the same names, in the same order.
+    many digits on both sides of the point, intervals into the widest of their kind, and void into
+    every type. The fields of structs must have the same names, in the same order.
 
     >>> fits("integer", "long"), fits("decimal(5,2)", "decimal(6,2)"), fits("integer", "double")
     (True, True, False)
