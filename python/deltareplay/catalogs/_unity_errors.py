@@ -16,13 +16,13 @@ from deltareplay.exceptions import (
 
 T = TypeVar("T")
 
-#: The error for tables that need the older API.
-OTHER_FORMAT = "UnsupportedTableFormatException"
+#: The kind of the error for a table that only the older API serves (``OlderTable``).
+UNSUPPORTED_FORMAT = "UnsupportedTableFormatException"
 
 
 def to_exception(error: RestError, name: str) -> DeltaReplayError:
-    """Convert an error response to a request about a table."""
-    message = f"the catalog reports an error for {name}: {error}"
+    """Return the exception for an error response; ``name`` is that of the table."""
+    message = f"the catalog reports an error for {name}: {str(error).rstrip('.')}"
     if error.status in (401, 403):
         return InvalidArgumentError(
             f"{message}. Pass a token that may do this, or ask for the permission",

@@ -17,7 +17,7 @@ from deltareplay.catalogs._catalog import (
 from deltareplay.catalogs._response_values import location_of, number_of
 from deltareplay.catalogs._rest import Json, RestClient, RestError
 from deltareplay.catalogs._unity_credentials import best_of
-from deltareplay.catalogs._unity_errors import OTHER_FORMAT, call_catalog, to_exception
+from deltareplay.catalogs._unity_errors import UNSUPPORTED_FORMAT, call_catalog, to_exception
 from deltareplay.catalogs._unity_older import OlderTable
 
 T = TypeVar("T")
@@ -66,7 +66,7 @@ class UnityTable:
         try:
             answer = self._client.get(self._path)
         except RestError as error:
-            if error.kind != OTHER_FORMAT:
+            if error.kind != UNSUPPORTED_FORMAT:
                 raise to_exception(error, self._name) from error
             self._older = self._with_errors(lambda: OlderTable(self._client, self._parts))
             return self._with_errors(self._older.load)
