@@ -26,12 +26,12 @@ class Frames:
         """Read all rows into a pandas frame, with pandas' own types.
 
         Nulls and types that pandas lacks are converted as by ``pyarrow.Table.to_pandas``; for other
-        conversions, call it on ``to_arrow()``, with its ``types_mapper``.
+        conversions, call ``to_arrow().to_pandas(types_mapper=...)``.
 
         Raises:
             ImportError: pandas is not installed.
-            UnsupportedFeatureError: A date is not in the years 1 to 9999 of Python's dates, which
-                pandas gets (``rows.pandas``).
+            UnsupportedFeatureError: A date is outside the years 1 to 9999, the limits of Python's
+                dates (``rows.pandas``).
             DeltaReplayError: As ``to_arrow``.
 
         >>> rows.snapshot().scan(columns=["id"]).to_pandas()["id"].tolist()
@@ -49,7 +49,7 @@ class Frames:
             ) from error
 
     def to_polars(self) -> pl.DataFrame:
-        """Read all rows into a Polars frame, without copying types that both support.
+        """Read all rows into a Polars frame; columns of types that both support are not copied.
 
         Raises:
             ImportError: Polars is not installed.
