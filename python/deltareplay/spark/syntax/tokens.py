@@ -22,17 +22,17 @@ _TOKEN = re.compile(
       | (?P<symbol>[^\w\s])""",
     re.VERBOSE,
 )
-#: A character by its code, in hexadecimal or octal digits; or after a backslash.
+#: A backslash, then a code in hexadecimal or octal digits, or one character.
 _ESCAPED = r"\\u([0-9a-fA-F]{4})|\\U([0-9a-fA-F]{8})|\\([01][0-7]{2})|\\(.)"
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0", "Z": "\x1a"}
 
-#: Whether backslashes in strings do not escape.
+#: True if backslashes in strings are ordinary characters.
 _raw: ContextVar[bool] = ContextVar("_raw", default=False)
 
 
 @contextmanager
 def raw_strings(*, enabled: bool) -> Iterator[None]:
-    """Set, within the context, whether backslashes in strings do not escape."""
+    """Set, within the context, whether backslashes in strings are ordinary characters."""
     token = _raw.set(enabled)
     try:
         yield
@@ -47,8 +47,8 @@ class Token:
     Attributes:
         kind: ``word`` (numbers too), ``quoted`` (in backticks), ``string``, ``symbol`` or ``end``.
         text: The source text.
-        start: The first character, counted from 0.
-        end: The character after the last one.
+        start: The index of the first character.
+        end: The index after the last character.
     """
 
     kind: str
@@ -111,7 +111,7 @@ class Sql(str):
 
     #: The texts that ``joined`` has concatenated.
     pieces: tuple[Sql, ...] = ()
-    #: The text that it is a part of, and its index in that text.
+    #: The text of which this one is a part, and the index of the part in that text.
     source: Sql | None = None
     start: int = 0
 
