@@ -58,7 +58,7 @@ pub(super) fn set_schema(
 ) -> Result<()> {
     let mode = options.schema_mode;
     if mode == SchemaMode::Overwrite && !replaces_all {
-        return Err(overwrites_schema_only());
+        return Err(schema_overwrite_refused());
     }
     let (old, protocol) = transaction.effective()?;
     let new = match (mode, &options.partition_columns) {
@@ -77,8 +77,8 @@ pub(super) fn set_schema(
             changes.then_some(new)
         }
         (_, Some(_)) => {
-            let message =
-                "partition_columns requires schema_mode \"overwrite\", which replaces all rows";
+            let message = "partition_columns requires schema_mode \"overwrite\", and that all rows are \
+                           replaced";
             return Err(Error::invalid("rows.schema_mode", message));
         }
     };
@@ -95,8 +95,8 @@ pub(super) fn set_schema(
     transaction.set_metadata(metadata)
 }
 
-/// Returns metadata with wider types if the table widens them, and with columns and nested fields that only
-/// the rows have; `None` if nothing changes.
+/// Returns metadata with the wider types of `types` if the table widens them, and with the columns and nested
+/// fields that only `columns` has; `None` if nothing changes.
 ///
 /// # Errors
 ///
@@ -135,7 +135,7 @@ pub(super) fn set_high_water_marks(
 }
 
 /// Returns the error for a schema that replaces the table's while rows of the table remain.
-pub(super) fn overwrites_schema_only() -> Error {
+pub(super) fn schema_overwrite_refused() -> Error {
     let message = "schema_mode is \"overwrite\", which requires that all rows are replaced: pass \"merge\", or \
                    omit it";
     Error::invalid("rows.schema_mode", message)
@@ -153,8 +153,8 @@ pub(super) fn write_options(options: &RowsOptions) -> WriteOptions {
     }
 }
 
-/// Returns the metrics of deleted and updated rows. As in delta-spark, deleted rows are omitted if their
-/// number is not known.
+/// Returns the metrics that DELETE, UPDATE and overwrites with a predicate share. As in delta-spark,
+/// `numDeletedRows` is omitted if it is not known.
 pub(super) fn row_metrics(written: &WrittenFiles, counts: &Counts) -> BTreeMap<String, String> {
     let vectors_added = counts.vectors_added + counts.vectors_updated;
     let vectors_removed = counts.vectors_removed + counts.vectors_updated;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::super::change::Changer;
 use super::super::row_plan::Counts;
 use super::super::write::{
-    merged_metadata, no_changes, overwrites_schema_only, set_high_water_marks, set_txn,
+    merged_metadata, no_changes, schema_overwrite_refused, set_high_water_marks, set_txn,
     write_options,
 };
 use super::evolution::{NewColumns, new_columns_of};
@@ -118,8 +118,8 @@ fn change(
     changer: &mut Changer,
     merge: &mut Merge,
 ) -> Result<()> {
-    let pairs = merge.needs_pairs();
-    let range = pairs.then(|| key_range(snapshot, merge)).flatten();
+    let only_matches = merge.affects_only_matches();
+    let range = only_matches.then(|| key_range(snapshot, merge)).flatten();
     transaction.read(range.as_ref())?;
     let bound = range.as_ref().map(|range| range.bind(snapshot.schema()));
     let bound = bound.transpose()?;
@@ -218,7 +218,7 @@ fn evolves(mode: SchemaMode) -> Result<bool> {
     match mode {
         SchemaMode::Fixed => Ok(false),
         SchemaMode::Merge => Ok(true),
-        SchemaMode::Overwrite => Err(overwrites_schema_only()),
+        SchemaMode::Overwrite => Err(schema_overwrite_refused()),
     }
 }
 

@@ -48,7 +48,7 @@ pub(super) struct Merge {
     target_scope: Scope,
     source_scope: Scope,
     matched: Vec<BoundClause>,
-    unmatched: Vec<BoundClause>,
+    not_matched_by_source: Vec<BoundClause>,
     inserts: Vec<InsertClause>,
     /// Marks the source rows that match a target row.
     used: Vec<bool>,
@@ -63,7 +63,7 @@ impl Merge {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `rows.merge` for clauses that do not fit.
+    /// Invalid argument: `rows.merge` for invalid clauses, or keys without a common type.
     pub(super) fn new(
         metadata: &Metadata,
         protocol: &Protocol,
@@ -83,7 +83,7 @@ impl Merge {
             used: vec![false; source.num_rows() as usize],
             join: Join::new(&definition.on, &both, &source)?,
             matched: Vec::new(),
-            unmatched: Vec::new(),
+            not_matched_by_source: Vec::new(),
             inserts: Vec::new(),
             read_columns: BTreeSet::new(),
             nulls: RecordBatch::new_empty(schema.clone()),
@@ -102,11 +102,11 @@ impl Merge {
     fn target_columns(&self) -> BTreeSet<usize> {
         let mut columns = self.join.target_columns(&self.scope);
         let matched = self.matched.iter().map(|clause| (clause, &self.scope));
-        let unmatched = self
-            .unmatched
+        let not_matched_by_source = self
+            .not_matched_by_source
             .iter()
             .map(|clause| (clause, &self.target_scope));
-        for (clause, scope) in matched.chain(unmatched) {
+        for (clause, scope) in matched.chain(not_matched_by_source) {
             for formula in clause.formulas() {
                 columns.extend(scope.target_columns(formula));
             }
@@ -184,7 +184,7 @@ impl Merge {
             let bound = BoundClause { condition, then };
             match clause.when {
                 When::Matched => self.matched.push(bound),
-                _ => self.unmatched.push(bound),
+                _ => self.not_matched_by_source.push(bound),
             }
         }
         Ok(())
@@ -195,11 +195,11 @@ impl Merge {
     }
 
     /// Returns `true` if the merge affects only target rows that match a source row: others need not be read.
-    pub(super) fn needs_pairs(&self) -> bool {
-        self.unmatched.is_empty()
+    pub(super) fn affects_only_matches(&self) -> bool {
+        self.not_matched_by_source.is_empty()
     }
 
-    /// Returns the minimum and the maximum source key for each plain column of the table whose type
+    /// Returns the ranges of the source's keys for the plain columns that `on` compares and whose types
     /// [`KeyRange::new`] accepts.
     pub(super) fn key_ranges(&self) -> &[KeyRange] {
         &self.join.key_ranges
@@ -224,7 +224,7 @@ impl Merge {
     /// the pair, and a clause WHEN NOT MATCHED BY SOURCE without a clause WHEN MATCHED allows one match only.
     fn allows_several_matches(&self) -> bool {
         match self.matched.as_slice() {
-            [] => self.unmatched.is_empty(),
+            [] => self.not_matched_by_source.is_empty(),
             [only] => only.condition.is_none() && matches!(only.then, BoundThen::Delete),
             _ => false,
         }
@@ -273,7 +273,7 @@ impl Merge {
     }
 
     fn ambiguous(&self, rows: &RecordBatch, row: usize, first: u32, second: u32) -> Result<Error> {
-        // without the positions and ids of the rows
+        // without the columns that were not read
         let read_columns: Vec<usize> = self.read_columns.iter().copied().collect();
         let target = rows.project(&read_columns).map_err(columns_mismatch)?;
         let matches = self.source.take(&UInt32Array::from(vec![first, second]))?;
@@ -309,7 +309,7 @@ impl RowPlanner for Merge {
             let scope = self.joined(&rows, &target_rows, &source_rows)?;
             merged.apply(&mut self.matched, &target_rows, &scope)?;
         }
-        if !self.unmatched.is_empty() {
+        if !self.not_matched_by_source.is_empty() {
             let mut paired = vec![false; rows.num_rows()];
             for row in &target_rows {
                 if let Some(paired) = paired.get_mut(*row as usize) {
@@ -324,7 +324,7 @@ impl RowPlanner for Merge {
             let unmatched = taken(&rows, &positions)?;
             let no_source = null_rows(&self.source.empty(), positions.len())?;
             let scope = self.target_scope.batch(&unmatched, &no_source)?;
-            merged.apply(&mut self.unmatched, &positions, &scope)?;
+            merged.apply(&mut self.not_matched_by_source, &positions, &scope)?;
         }
         merged.into_plan()
     }
