@@ -29,7 +29,7 @@ pub(crate) trait FileRows: Send + Sync + 'static {
     /// Opens a file, whose bytes may still be arriving.
     fn open(
         &self,
-        files: &Opener,
+        opener: &Opener,
         number: usize,
         bytes: Option<Arc<FileBytes>>,
     ) -> Result<Vec<Step<Self::Batch>>>;

@@ -100,18 +100,18 @@ impl FileRows for PlannedFiles {
 
     fn open(
         &self,
-        files: &Opener,
+        opener: &Opener,
         number: usize,
         bytes: Option<Arc<FileBytes>>,
     ) -> Result<Vec<Step<RecordBatch>>> {
         let Some(part) = self.parts.get(number) else {
             return Ok(Vec::new());
         };
-        let vector = files.vector(number)?;
-        let file = part.file.data_file(&files.source.resolver, vector)?;
-        let mut units = files.units(&self.plan, file, bytes)?;
+        let vector = opener.vector(number)?;
+        let file = part.file.data_file(&opener.source.resolver, vector)?;
+        let mut units = opener.units(&self.plan, file, bytes)?;
         match &part.bytes {
-            None => files.source.forget(&part.file.path), // it is not read again
+            None => opener.source.forget(&part.file.path), // it is not read again
             Some(bytes) => units.retain(|unit| {
                 let middle = unit.file().middle(unit.unit().row_group);
                 middle.is_some_and(|middle| bytes.contains(&middle))

@@ -13,7 +13,7 @@ use crate::storage::FileBytes;
 use crate::storage::pool::rows::{Emit, ReadAheadLimits, Rows};
 use crate::write::AddFile;
 
-/// Skip the rows of the file's own vector.
+/// Stands for the file's own vector.
 pub(super) const OWN_VECTOR: Option<Arc<DeletionVector>> = None;
 
 /// A step in reading several files in order.
@@ -25,7 +25,7 @@ pub(super) enum FileRead {
         vector: Option<Arc<DeletionVector>>,
         rows: u64,
     },
-    /// Some of its rows.
+    /// Some rows of the file that began last.
     Rows(RecordBatch),
 }
 
@@ -56,17 +56,17 @@ pub(super) fn read_ahead(
         None => file.deletion_vector.clone(),
     };
     let own = files.iter().map(own).collect();
-    let files = ChangedFiles { plan, files };
+    let files = FilesToRead { plan, files };
     read_files(source, own, files, ReadAheadLimits::default())
 }
 
-/// Files to change.
-struct ChangedFiles {
+/// Files, and the plan to read them.
+struct FilesToRead {
     plan: ReadPlan,
     files: VectoredFiles,
 }
 
-impl FileRows for ChangedFiles {
+impl FileRows for FilesToRead {
     type Batch = FileRead;
 
     fn len(&self) -> usize {
@@ -80,7 +80,7 @@ impl FileRows for ChangedFiles {
 
     fn open(
         &self,
-        files: &Opener,
+        opener: &Opener,
         number: usize,
         bytes: Option<Arc<FileBytes>>,
     ) -> Result<Vec<Step<FileRead>>> {
@@ -89,11 +89,11 @@ impl FileRows for ChangedFiles {
         };
         let vector = match vector {
             Some(vector) => Some(Arc::clone(vector)),
-            None => files.vector(number)?,
+            None => opener.vector(number)?,
         };
         let scan_file = file.scan_file();
-        let data_file = scan_file.data_file(&files.source.resolver, vector.clone())?;
-        let units = files.units(&self.plan, data_file, bytes)?;
+        let data_file = scan_file.data_file(&opener.source.resolver, vector.clone())?;
+        let units = opener.units(&self.plan, data_file, bytes)?;
         // including row groups that the filter excludes: their rows stay in the file
         let rows = units.first().map_or(0, |unit| unit.file().num_rows());
         let begin = FileRead::Begin {

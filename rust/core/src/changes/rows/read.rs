@@ -107,7 +107,7 @@ where
 
     fn open(
         &self,
-        files: &Opener,
+        opener: &Opener,
         number: usize,
         bytes: Option<Arc<FileBytes>>,
     ) -> Result<Vec<Step<B>>> {
@@ -119,17 +119,17 @@ where
         }
         // each piece has two vectors in the list of `read_pieces`
         let (first, second) = (number * 2, number * 2 + 1);
-        let vectors = [files.vector(first)?, files.vector(second)?];
+        let vectors = [opener.vector(first)?, opener.vector(second)?];
         let purpose = (self.purpose)(piece);
-        let units = match piece.data_file(&files.source.resolver, vectors)? {
+        let units = match piece.data_file(&opener.source.resolver, vectors)? {
             Some(file) => {
                 let plan = self.resolved.plan(&piece.file, purpose)?;
-                files.units(&plan, file, bytes)?
+                opener.units(&plan, file, bytes)?
             }
             None => Vec::new(),
         };
         if matches!(purpose, Purpose::Rows { .. }) {
-            files.source.forget(&piece.file.path); // it is not read again
+            opener.source.forget(&piece.file.path); // it is not read again
         }
         Ok(units.into_iter().map(Step::Unit).collect())
     }
