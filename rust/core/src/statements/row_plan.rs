@@ -16,8 +16,8 @@ pub(super) struct RowPlan {
 
 /// Plans the changes to rows of live files.
 pub(super) trait RowPlanner {
-    /// Returns the columns that `plan` needs, in the table's order; `None` if it only deletes rows: then
-    /// neither their values nor their row ids are read, except for change data files.
+    /// Returns the columns that `plan` needs, in the table's order; `None` if it deletes every row, and
+    /// so needs neither columns nor row ids.
     fn columns(&self) -> Option<Vec<String>>;
 
     /// Returns the maximum number of rows for one call of `plan`; it limits the memory for their new values.
