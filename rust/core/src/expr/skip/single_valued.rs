@@ -1,5 +1,5 @@
-//! Formulas on bounds: if all rows of a unit have the same values, as those of partition columns, the
-//! formula is evaluated once for all of them.
+//! Conditions on bounds: if all rows of a unit have the same values, such as partition values, the condition
+//! is evaluated once for all of them.
 
 use std::sync::Arc;
 
@@ -20,8 +20,8 @@ use crate::expr::node::bound_column::BoundColumn;
 use crate::expr::value::canonical_order::failed;
 
 impl Units<'_> {
-    /// Returns the possible results of a condition: all of them for units with several values of a column,
-    /// and if evaluation fails.
+    /// Returns the possible results of a condition: every result for units with several values of a column,
+    /// and for all units if evaluation fails.
     pub(super) fn by_evaluation(&mut self, condition: &Node) -> Result<PossibleResults> {
         let mut single_valued = self.all_or_none(true);
         let mut columns = Vec::new();
@@ -66,7 +66,7 @@ impl Units<'_> {
     ) -> Result<Option<(BooleanBuffer, ArrayRef)>> {
         let (has_values, has_nulls) = self.presence(column)?;
         let bounds = self.bounds_of(column)?;
-        // bounds of floats do not cover NaN, and zeros in them have no sign
+        // statistics of floats do not cover NaN, and do not tell 0.0 from -0.0
         let exact = bounds.covers_nan || !column.data_type.is_floating();
         let (Some(min), Some(max), true) = (&bounds.min, &bounds.max, exact) else {
             return Ok(None);
