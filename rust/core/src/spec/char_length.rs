@@ -19,14 +19,16 @@ pub(crate) const DECLARED_TYPE: &str = "__CHAR_VARCHAR_TYPE_STRING";
 const MAX_CHARACTERS: usize = 4096;
 
 impl StructField {
-    /// Returns the length to which the strings of a `char(n)` column are padded; `None` above the limit.
+    /// Returns the length to which the strings of a `char(n)` column are padded; `None` if `n`
+    /// exceeds `MAX_CHARACTERS`.
     pub fn char_length(&self) -> Option<usize> {
         let declared = self.metadata.get(DECLARED_TYPE).and_then(Value::as_str);
         declared.and_then(padded_length)
     }
 }
 
-/// Returns the length to which the strings of a `char(n)` column in Arrow are padded; `None` above the limit.
+/// Returns the length to which the strings of a `char(n)` column in Arrow are padded, as
+/// [`StructField::char_length`].
 pub(crate) fn char_length(field: &Field) -> Option<usize> {
     padded_length(field.metadata().get(DECLARED_TYPE)?)
 }
@@ -35,7 +37,7 @@ fn padded_length(declared: &str) -> Option<usize> {
     declared_length(declared, "char").filter(|characters| *characters <= MAX_CHARACTERS)
 }
 
-/// Returns `n` of a type of this name with a length.
+/// Returns `n` if the declared type is `name(n)`.
 pub(crate) fn declared_length(declared: &str, name: &str) -> Option<usize> {
     let declared = declared.trim().to_ascii_lowercase();
     let inside = declared.strip_prefix(name)?.trim();
