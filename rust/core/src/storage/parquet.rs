@@ -1,4 +1,4 @@
-//! Parquet files, read as their decoders request bytes.
+//! Fetches the bytes that the decoders of Parquet files request.
 
 use std::ops::Range;
 
