@@ -12,7 +12,7 @@ use crate::expr::node::Node;
 use crate::expr::node::bound_column::BoundColumn;
 use crate::expr::value::canonical_order::Form;
 use crate::expr::value::casts;
-use crate::expr::value::comparison::{Op, Order};
+use crate::expr::value::comparison::{BaseOp, Op};
 use crate::expr::value::family::Family;
 use crate::expr::value::floats::key;
 use crate::expr::value::literal::{Decimal, Literal, list_compared, power_of_ten};
@@ -371,35 +371,39 @@ fn comparison(column: &Arc<BoundColumn>, op: Op, literal: &Literal) -> Result<No
     Ok(match (op, &position) {
         (Op::NullSafeEq, _) if *literal == Literal::Null => is_null(column),
         (Op::NullSafeEq, LiteralPosition::Null) => Node::boolean(Some(false)),
-        (Op::NullSafeEq, _) => Node::IsTrue(Box::new(ordered(column, Order::Eq, position))),
-        (Op::NotEq, _) => ordered(column, Order::Eq, position).negated(),
-        _ => ordered(column, op.order(), position),
+        (Op::NullSafeEq, _) => {
+            Node::IsTrue(Box::new(base_comparison(column, BaseOp::Eq, position)))
+        }
+        (Op::NotEq, _) => base_comparison(column, BaseOp::Eq, position).negated(),
+        _ => base_comparison(column, op.base(), position),
     })
 }
 
-fn ordered(column: &Arc<BoundColumn>, order: Order, position: LiteralPosition) -> Node {
+fn base_comparison(column: &Arc<BoundColumn>, op: BaseOp, position: LiteralPosition) -> Node {
     let column = Arc::clone(column);
-    let (form, order, value) = match (position, order) {
+    let (form, op, value) = match (position, op) {
         (LiteralPosition::Null, _) => return Node::boolean(None),
-        (LiteralPosition::Below, order) => {
-            return if_not_null(&column, matches!(order, Order::Gt | Order::GtEq));
+        (LiteralPosition::Below, op) => {
+            return if_not_null(&column, matches!(op, BaseOp::Gt | BaseOp::GtEq));
         }
-        (LiteralPosition::Above, order) => {
-            return if_not_null(&column, matches!(order, Order::Lt | Order::LtEq));
+        (LiteralPosition::Above, op) => {
+            return if_not_null(&column, matches!(op, BaseOp::Lt | BaseOp::LtEq));
         }
-        (LiteralPosition::At(form, value), order) => (form, order, value),
+        (LiteralPosition::At(form, value), op) => (form, op, value),
         // between two neighbours: "not greater than the lower one" is "less than the literal"
-        (LiteralPosition::After(form, value), Order::Lt | Order::LtEq) => {
-            (form, Order::LtEq, value)
+        (LiteralPosition::After(form, value), BaseOp::Lt | BaseOp::LtEq) => {
+            (form, BaseOp::LtEq, value)
         }
-        (LiteralPosition::After(form, value), Order::Gt | Order::GtEq) => (form, Order::Gt, value),
-        (LiteralPosition::After(..), Order::Eq) => return if_not_null(&column, false),
+        (LiteralPosition::After(form, value), BaseOp::Gt | BaseOp::GtEq) => {
+            (form, BaseOp::Gt, value)
+        }
+        (LiteralPosition::After(..), BaseOp::Eq) => return if_not_null(&column, false),
     };
     let value = value.scalar(&column.data_type);
     Node::CompareConstant {
         column,
         form,
-        order,
+        op,
         value,
     }
 }
@@ -414,7 +418,7 @@ fn compare_columns(left: &Arc<BoundColumn>, op: Op, right: &Arc<BoundColumn>) ->
             left: Arc::clone(left),
             right: Arc::clone(right),
             form,
-            order: op.order(),
+            op: op.base(),
         }
     } else {
         let message = format!(

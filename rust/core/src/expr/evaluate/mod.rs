@@ -159,21 +159,21 @@ impl<'a> Evaluator<'a> {
             Node::CompareConstant {
                 column,
                 form,
-                order,
+                op,
                 value,
             } => {
                 let values = self.column(column, ColumnKind::In(*form))?;
-                order.kernel()(&values, value).map_err(failed)
+                op.kernel()(&values, value).map_err(failed)
             }
             Node::CompareColumns {
                 left,
                 right,
                 form,
-                order,
+                op,
             } => {
                 let left = self.column(left, ColumnKind::In(*form))?;
                 let right = self.column(right, ColumnKind::In(*form))?;
-                order.kernel()(&left, &right).map_err(failed)
+                op.kernel()(&left, &right).map_err(failed)
             }
             Node::In {
                 column,

@@ -17,7 +17,7 @@ use crate::expr::evaluate::like::LikePattern;
 use crate::expr::node::bound_column::BoundColumn;
 use crate::expr::node::predicate::{Expr, Predicate};
 use crate::expr::value::canonical_order::Form;
-use crate::expr::value::comparison::{Op, Order};
+use crate::expr::value::comparison::{BaseOp, Op};
 
 /// A condition bound to a schema, ready to be evaluated.
 #[derive(Clone)]
@@ -27,7 +27,7 @@ pub struct BoundPredicate {
     columns: Vec<BoundColumn>,
 }
 
-/// An expression with a value for each row. The first variants are conditions that bounds may decide.
+/// An expression with a value for each row. The variants up to `Or` are those that bounds may decide.
 #[derive(Clone, Debug)]
 pub(super) enum Node {
     /// A constant, as an array of one value.
@@ -36,20 +36,20 @@ pub(super) enum Node {
     CompareConstant {
         column: Arc<BoundColumn>,
         form: Form,
-        order: Order,
+        op: BaseOp,
         value: Scalar<ArrayRef>,
     },
     CompareColumns {
         left: Arc<BoundColumn>,
         right: Arc<BoundColumn>,
         form: Form,
-        order: Order,
+        op: BaseOp,
     },
     In {
         column: Arc<BoundColumn>,
         form: Form,
         list: Arc<InList>,
-        /// True if null is in the list: other values are then unknown instead of false.
+        /// True if null is in the list: for values that are not in it, the result is then unknown, not false.
         or_null: bool,
     },
     Like {
@@ -159,8 +159,8 @@ impl Node {
         )
     }
 
-    /// Returns `true` if evaluation can fail for some value: then it must not be evaluated on rows where
-    /// Spark would skip it.
+    /// Returns `true` if evaluation can fail for some value: then the expression must not be evaluated on
+    /// rows where Spark would skip it.
     pub(super) fn can_fail(&self) -> bool {
         match self {
             Self::Arithmetic(..) | Self::Call(..) => true,
@@ -173,7 +173,7 @@ impl Node {
         }
     }
 
-    /// Returns `true` if it uses no columns.
+    /// Returns `true` if the expression uses no columns.
     pub(super) fn is_constant(&self) -> bool {
         let mut is_constant = true;
         self.each_column(&mut |_| is_constant = false);

@@ -25,7 +25,7 @@ use crate::expr::node::bound_column::BoundColumn;
 use crate::expr::node::{BoundPredicate, Node};
 use crate::expr::skip::bounds::{Bounds, ColumnBounds};
 use crate::expr::value::canonical_order::{Form, as_bytes, as_integers, failed};
-use crate::expr::value::comparison::Order;
+use crate::expr::value::comparison::BaseOp;
 use crate::expr::value::floats::NAN_KEY;
 use crate::spec::char_length::padded;
 
@@ -125,25 +125,25 @@ impl Units<'_> {
             Node::Column(column) => {
                 let range = self.range(column, Form::Integer)?;
                 let value = Scalar::new(Arc::new(Int64Array::from(vec![1])) as ArrayRef);
-                self.compare_constant(&range, Order::Eq, &value)?
+                self.compare_constant(&range, BaseOp::Eq, &value)?
             }
             Node::CompareConstant {
                 column,
                 form,
-                order,
+                op,
                 value,
             } => {
                 let range = self.range(column, *form)?;
-                self.compare_constant(&range, *order, value)?
+                self.compare_constant(&range, *op, value)?
             }
             Node::CompareColumns {
                 left,
                 right,
                 form,
-                order,
+                op,
             } => {
                 let (left, right) = (self.range(left, *form)?, self.range(right, *form)?);
-                self.compare_columns(left, *order, right)?
+                self.compare_columns(left, *op, right)?
             }
             Node::In {
                 column,
@@ -240,13 +240,13 @@ impl Units<'_> {
     fn compare_constant(
         &self,
         range: &Range,
-        order: Order,
+        op: BaseOp,
         value: &Scalar<ArrayRef>,
     ) -> Result<PossibleResults> {
-        let (mut is_true, mut is_false) = self.compare(order, range, Some(value), Some(value))?;
+        let (mut is_true, mut is_false) = self.compare(op, range, Some(value), Some(value))?;
         if range.has_nan {
             let nan = Int64Array::from(vec![NAN_KEY]);
-            let nan_matches = order.kernel()(&nan, value).map_err(failed)?.true_count() > 0;
+            let nan_matches = op.kernel()(&nan, value).map_err(failed)?.true_count() > 0;
             is_true = &is_true | &self.all_or_none(nan_matches);
             is_false = &is_false | &self.all_or_none(!nan_matches);
         }
@@ -256,7 +256,7 @@ impl Units<'_> {
     fn compare_columns(
         &self,
         mut left: Range,
-        order: Order,
+        op: BaseOp,
         mut right: Range,
     ) -> Result<PossibleResults> {
         for side in [&mut left, &mut right] {
@@ -265,7 +265,7 @@ impl Units<'_> {
             }
         }
         let (low, high) = (datum(&right.min), datum(&right.max));
-        let (is_true, is_false) = self.compare(order, &left, low, high)?;
+        let (is_true, is_false) = self.compare(op, &left, low, high)?;
         left.has_values = &left.has_values & &right.has_values;
         left.has_nulls = &left.has_nulls | &right.has_nulls;
         Ok(left.results(&is_true, &is_false))
@@ -275,29 +275,29 @@ impl Units<'_> {
     /// be true, and those where it can be false.
     fn compare(
         &self,
-        order: Order,
+        op: BaseOp,
         range: &Range,
         low: Option<&dyn Datum>,
         high: Option<&dyn Datum>,
     ) -> Result<(BooleanBuffer, BooleanBuffer)> {
-        let can = |order: Order, left: &Option<ArrayRef>, right: Option<&dyn Datum>| {
+        let can = |op: BaseOp, left: &Option<ArrayRef>, right: Option<&dyn Datum>| {
             let (Some(left), Some(right)) = (left, right) else {
                 return Ok(self.all_or_none(true));
             };
-            let results = order.kernel()(left, right).map_err(failed)?;
+            let results = op.kernel()(left, right).map_err(failed)?;
             Ok::<_, Error>(true_or_null(results))
         };
         let Range { min, max, .. } = range;
-        Ok(match order {
-            Order::Lt => (can(Order::Lt, min, high)?, can(Order::GtEq, max, low)?),
-            Order::LtEq => (can(Order::LtEq, min, high)?, can(Order::Gt, max, low)?),
-            Order::Gt => (can(Order::Gt, max, low)?, can(Order::LtEq, min, high)?),
-            Order::GtEq => (can(Order::GtEq, max, low)?, can(Order::Lt, min, high)?),
-            Order::Eq => {
-                let is_true = &can(Order::LtEq, min, high)? & &can(Order::GtEq, max, low)?;
+        Ok(match op {
+            BaseOp::Lt => (can(BaseOp::Lt, min, high)?, can(BaseOp::GtEq, max, low)?),
+            BaseOp::LtEq => (can(BaseOp::LtEq, min, high)?, can(BaseOp::Gt, max, low)?),
+            BaseOp::Gt => (can(BaseOp::Gt, max, low)?, can(BaseOp::LtEq, min, high)?),
+            BaseOp::GtEq => (can(BaseOp::GtEq, max, low)?, can(BaseOp::Lt, min, high)?),
+            BaseOp::Eq => {
+                let is_true = &can(BaseOp::LtEq, min, high)? & &can(BaseOp::GtEq, max, low)?;
                 // cannot be false only if all four bounds are equal
-                let below = can(Order::Lt, min, high)?;
-                let above = can(Order::Gt, max, low)?;
+                let below = can(BaseOp::Lt, min, high)?;
+                let above = can(BaseOp::Gt, max, low)?;
                 (is_true, &below | &above)
             }
         })

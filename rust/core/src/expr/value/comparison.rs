@@ -20,7 +20,7 @@ pub(in crate::expr) enum Op {
 
 /// The comparisons from which all others are built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::expr) enum Order {
+pub(in crate::expr) enum BaseOp {
     Eq,
     Lt,
     LtEq,
@@ -57,13 +57,13 @@ impl Op {
     }
 
     /// Returns the comparison without negation and null safety.
-    pub(in crate::expr) fn order(self) -> Order {
+    pub(in crate::expr) fn base(self) -> BaseOp {
         match self {
-            Self::Eq | Self::NotEq | Self::NullSafeEq => Order::Eq,
-            Self::Lt => Order::Lt,
-            Self::LtEq => Order::LtEq,
-            Self::Gt => Order::Gt,
-            Self::GtEq => Order::GtEq,
+            Self::Eq | Self::NotEq | Self::NullSafeEq => BaseOp::Eq,
+            Self::Lt => BaseOp::Lt,
+            Self::LtEq => BaseOp::LtEq,
+            Self::Gt => BaseOp::Gt,
+            Self::GtEq => BaseOp::GtEq,
         }
     }
 
@@ -71,12 +71,12 @@ impl Op {
         match self {
             Self::NotEq => cmp::neq,
             Self::NullSafeEq => cmp::not_distinct,
-            other => other.order().kernel(),
+            other => other.base().kernel(),
         }
     }
 }
 
-impl Order {
+impl BaseOp {
     pub(in crate::expr) fn kernel(self) -> Kernel {
         match self {
             Self::Eq => cmp::eq,
