@@ -69,7 +69,7 @@ pub(super) fn check_constraints(
     Ok(())
 }
 
-/// Refuses constraints among the properties of a table whose existing rows were never checked.
+/// Refuses to add constraints by setting properties, since existing rows would not be checked.
 ///
 /// # Errors
 ///
@@ -93,10 +93,10 @@ pub(super) fn is_constraint(key: &str) -> bool {
 
 /// Returns the old metadata without a constraint, and its expression; `None` if it does not exist.
 pub fn drop_constraint(old: &Metadata, name: &str) -> Option<(Metadata, String)> {
-    let property = format!("{PREFIX}{}", name.trim());
+    let property = format!("{PREFIX}{}", name.trim().to_lowercase());
     let mut new = old.clone();
     let mut keys = old.configuration.keys();
-    let key = keys.find(|key| key.eq_ignore_ascii_case(&property))?;
+    let key = keys.find(|key| key.to_lowercase() == property)?;
     let expression = new.configuration.remove(key)?;
     Some((new, expression))
 }
