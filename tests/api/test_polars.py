@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import deltareplay as dr
-from deltareplay._arrow.polars_predicates import pushed
+from deltareplay._arrow.polars_predicates import predicate_sql
 
 pl = pytest.importorskip("polars")
 UTC = datetime.timezone.utc
@@ -94,10 +94,10 @@ def test_keeps_the_rows_that_polars_keeps(
     filters: list[Any] = []
 
     def recorded(predicate: Any, schema: pa.Schema) -> Any:
-        filters.append(pushed(predicate, schema))
+        filters.append(predicate_sql(predicate, schema))
         return filters[0]
 
-    monkeypatch.setattr("deltareplay._arrow.polars_predicates.pushed", recorded)
+    monkeypatch.setattr("deltareplay._arrow.polars_predicates.predicate_sql", recorded)
     eager = pl.DataFrame(scan).filter(condition()).sort("n")
     lazy = scan.to_polars_lazy().filter(condition()).collect().sort("n")
     assert lazy.equals(eager)
@@ -106,7 +106,7 @@ def test_keeps_the_rows_that_polars_keeps(
 
 def test_pushes_the_supported_parts_of_an_and(ten: dr.Table) -> None:
     condition = (pl.col("n") > 1) & (pl.col("d") < DAY) & (pl.col("n") % 2 == 0)
-    assert pushed(condition, SCHEMA) == "((`n` > 1 AND `d` < DATE '2026-01-01'))"
+    assert predicate_sql(condition, SCHEMA) == "((`n` > 1 AND `d` < DATE '2026-01-01'))"
     scan = ten.snapshot().scan()
     lazy = scan.to_polars_lazy().filter(condition).collect()
     assert lazy.equals(pl.DataFrame(scan).filter(condition))
@@ -157,6 +157,6 @@ def test_padded_strings_are_left_to_polars(tmp_path: Path) -> None:
     table.append({"c": ["ab", "cd"]})
     scan = table.snapshot().scan()
     condition = pl.col("c") != "ab"
-    assert pushed(condition, scan.schema) is None
+    assert predicate_sql(condition, scan.schema) is None
     lazy = scan.to_polars_lazy().filter(condition).collect()
     assert sorted(lazy["c"]) == sorted(pl.DataFrame(scan).filter(condition)["c"])

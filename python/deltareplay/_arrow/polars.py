@@ -44,7 +44,7 @@ class LazyFrames:
         import polars as pl
         from polars.io.plugins import register_io_source
 
-        from deltareplay._arrow.polars_predicates import pushed
+        from deltareplay._arrow.polars_predicates import predicate_sql
 
         schema = self.schema
         empty = pl.DataFrame(schema.empty_table())
@@ -55,8 +55,10 @@ class LazyFrames:
             n_rows: int | None,
             _batch_size: int | None,
         ) -> Iterator[pl.DataFrame]:
-            # rows are counted before they are filtered
-            pushed_filter = pushed(predicate, self._snapshot.schema) if n_rows is None else None
+            # the limit counts rows before the predicate filters them
+            pushed_filter = (
+                predicate_sql(predicate, self._snapshot.schema) if n_rows is None else None
+            )
             remaining = n_rows
             for batch in self._narrowed(columns, pushed_filter).to_batches():
                 if remaining is not None and remaining <= 0:
@@ -72,7 +74,7 @@ class LazyFrames:
         return register_io_source(read, schema=empty.schema)
 
     def _narrowed(self, columns: list[str] | None, condition: str | None) -> Any:
-        """Return the same scan with fewer columns and rows."""
+        """Return this scan with only these columns, and with one more condition."""
         keywords = dict(self._keywords)
         if columns is not None:
             table_columns = {name.lower() for name in self._snapshot.schema.names}
@@ -81,5 +83,6 @@ class LazyFrames:
         if condition is not None and not filter:
             keywords["filter"] = condition
         elif condition is not None and isinstance(filter, str):
+            # the line break ends a comment of the filter
             keywords["filter"] = f"({filter}\n) AND {condition}"
         return self._snapshot.scan(**keywords)

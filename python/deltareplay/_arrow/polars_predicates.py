@@ -25,7 +25,7 @@ _NAMES = {
 }
 
 
-def pushed(predicate: pl.Expr | None, schema: pa.Schema) -> str | None:
+def predicate_sql(predicate: pl.Expr | None, schema: pa.Schema) -> str | None:
     """Return SQL that is true for every row that a Polars predicate keeps; None if unknown.
 
     The only public view of a Polars expression is its serialized form, which may change. Parts that
