@@ -28,7 +28,7 @@ class Checkpoint:
         path: Its file, or the manifest of a V2 checkpoint, relative to the table root.
         num_actions: The number of actions.
         num_files: The number of live files.
-        size_in_bytes: The total size of its files.
+        size_in_bytes: The total size of the checkpoint's files.
         num_sidecars: The number of sidecars of a V2 checkpoint.
 
     >>> table.checkpoint().path
@@ -74,7 +74,7 @@ class LogCleanup:
     """Files of the log that no version inside the retention period needs.
 
     Attributes:
-        dry_run: Whether nothing was deleted.
+        dry_run: Whether the files were only reported.
         cutoff: A midnight in UTC. Versions that were current at or after it stay readable.
         earliest_version: The oldest version that can be read afterwards; None if nothing can be
             deleted.
@@ -100,14 +100,14 @@ class LogAdvice:
 
     Attributes:
         version: The latest version.
-        checkpoint_version: The checkpoint that it is read from, if any.
+        checkpoint_version: The version of the checkpoint that readers start from, if any.
         num_commits: The number of commits after that checkpoint.
-        num_tail_files: The number of files read for them: fewer if there are compacted files.
+        num_tail_files: The number of files read for these commits: fewer if some are compacted.
         tail_bytes: The total size of these files.
         num_files: The number of live files.
         seconds: The time to open the version and list its files now.
-        with_checkpoint: ``seconds``, ``seconds_to_make`` and ``size_in_bytes`` of a checkpoint of
-            this version. None if there is one already.
+        with_checkpoint: ``seconds`` with a checkpoint of this version, and the ``seconds_to_make``
+            and ``size_in_bytes`` of that checkpoint. None if there is one already.
         with_compaction: The same for a compacted file of the commits after the checkpoint. None if
             there are fewer than two, or if they have no actions.
 
@@ -142,7 +142,7 @@ class MaintainingLog(TableLocation):
         layout: Literal["classic", "v2", "v2-json"] | None = None,
         cleanup: bool = True,
     ) -> Checkpoint:
-        """Write a checkpoint of the latest version, and the hint that names it.
+        """Write a checkpoint of the latest version, and ``_last_checkpoint``.
 
         Row groups have at most 50,000 files. Statistics are written according to
         ``delta.checkpoint.writeStatsAsJson`` (by default true) and
@@ -151,10 +151,10 @@ class MaintainingLog(TableLocation):
         is written all the same, and a ``DeltaReplayWarning`` says why.
 
         Args:
-            layout: ``classic`` is one Parquet file; ``v2`` is a manifest in Parquet, ``v2-json``
-                one in JSON, and a sidecar for every 50,000 files, written in parallel. V2 requires
-                the feature ``v2Checkpoint``. By default ``v2`` if ``delta.checkpointPolicy`` says
-                so, otherwise ``classic``.
+            layout: ``classic`` is one Parquet file. ``v2`` is a manifest in Parquet with a sidecar
+                for every 50,000 files, written in parallel; the manifest of ``v2-json`` is in JSON.
+                V2 requires the feature ``v2Checkpoint``. By default ``v2`` if
+                ``delta.checkpointPolicy`` says so, otherwise ``classic``.
             cleanup: Whether to delete files of the log that have expired, unless
                 ``delta.enableExpiredLogCleanup`` is false.
 
@@ -226,12 +226,12 @@ class MaintainingLog(TableLocation):
     def cleanup_log(self, *, dry_run: bool = True) -> LogCleanup:
         """Delete files of the log that no version inside the retention period needs.
 
-        The newest version from before ``delta.logRetentionDuration`` (30 days by default) stays
-        readable. That requires the newest checkpoint at or before it, the commit of that
-        checkpoint, and every later commit. The checkpoint is first read to its last row. Then older
-        commits, staged commits, checkpoints, checksums and compacted files are deleted, and so are
-        sidecars that no checkpoint names any more. A table with the feature
-        ``checkpointProtection`` is truncated as that allows.
+        The newest version committed before the retention period (``delta.logRetentionDuration``, 30
+        days by default) stays readable. That requires the newest checkpoint at or before this
+        version, the commit of that checkpoint, and every later commit. To test that checkpoint, it
+        is first read to its last row. Then older commits, staged commits, checkpoints, checksums
+        and compacted files are deleted, and so are sidecars that no checkpoint names any more. The
+        feature ``checkpointProtection`` may forbid the deletion; a note says so.
 
         Args:
             dry_run: Whether to report the files without deleting them.
