@@ -1,8 +1,8 @@
 //! Writes files of ordered rows from the temporary files of all pieces.
 //!
-//! A part of the order is held in memory while its rows are sorted. A part that decodes to more than the
-//! limit is first divided into a temporary file of its own: the size of a part is known only when all pieces
-//! are written.
+//! A part of the order is held in memory while its rows are sorted. A part that is larger than the limit is
+//! first divided into subparts, in a temporary file of its own. The size of a part is known only when all
+//! pieces are written.
 
 use std::io::Cursor;
 use std::sync::Arc;
@@ -96,7 +96,7 @@ impl OrderedFile<'_> {
                 if bytes_of(&spilled, subpart) < bytes {
                     self.write(&spilled, subpart)
                 } else {
-                    self.write_sorted(&spilled, subpart) // another division would not end
+                    self.write_sorted(&spilled, subpart) // dividing it again would not make it smaller
                 }
             })
         });
@@ -152,13 +152,13 @@ impl OrderedFile<'_> {
         cuts: &[u64],
         path: String,
     ) -> Result<SpilledFile> {
-        let divide = |rows: RecordBatch| -> Result<RowsWithParts> {
+        let with_subparts = |rows: RecordBatch| -> Result<RowsWithParts> {
             let subpart = |position: &u64| cuts.partition_point(|cut| cut <= position);
             let subparts = positions(&rows)?.iter().map(subpart).collect();
             Ok((rows, subparts))
         };
         let rows = batches(self.storage, spilled, part).flat_map(|chunk| match chunk {
-            Ok(chunk) => chunk.into_iter().map(divide).collect::<Vec<_>>(),
+            Ok(chunk) => chunk.into_iter().map(with_subparts).collect::<Vec<_>>(),
             Err(error) => vec![Err(error)],
         });
         spill(rows, cuts.len() + 1, self.storage, path)
@@ -236,7 +236,7 @@ fn in_order(order: &SampledOrder, batches: &[RecordBatch]) -> Result<Vec<Row>> {
         .collect())
 }
 
-/// Casts text to views: all batches together may exceed the offsets of plain strings.
+/// Casts strings and binary values to views: all batches together may exceed the offsets of plain arrays.
 fn as_view(column: &ArrayRef) -> Result<ArrayRef> {
     let view = match column.data_type() {
         DataType::Utf8 => DataType::Utf8View,
