@@ -18,7 +18,7 @@ use crate::snapshot::Snapshot;
 use crate::snapshot::verify::malformed_fields;
 use crate::storage::{BackgroundWork, FileMeta, Storage, interrupt, now};
 
-/// Younger files may be about to be committed, and are not reported: milliseconds.
+/// The minimum age of a reported orphan in milliseconds: a younger file may be about to be committed.
 const MIN_AGE: i64 = 60 * 60 * 1000;
 
 /// Size and modification time of the stored files, by path.
@@ -30,6 +30,8 @@ pub(super) fn stored(storage: &Arc<dyn Storage>) -> Result<Stored> {
     Ok(files.into_iter().map(entry).collect())
 }
 
+/// Checks the actions of the live files and, if `stored` is given, the files themselves; returns the number
+/// of live files.
 pub(super) fn check(
     source: &Source,
     snapshot: &Snapshot,
@@ -61,7 +63,7 @@ pub(super) fn check(
             findings.error(error.at_version(version))?;
         }
         if data_files {
-            let outcome = check_existence(source, version, &rows, &stored, findings);
+            let outcome = check_data_files(source, version, &rows, &stored, findings);
             findings.unless_interrupted(outcome)?;
             let outcome = check_vectors(source, version, &rows, findings);
             findings.unless_interrupted(outcome)?;
@@ -81,7 +83,7 @@ pub(super) fn check(
     Ok(count)
 }
 
-fn check_existence(
+fn check_data_files(
     source: &Source,
     version: u64,
     rows: &RecordBatch,
@@ -134,7 +136,7 @@ fn check_existence(
     Ok(())
 }
 
-/// Reports a file outside of the table, which a copy of the table would lack.
+/// Reports a link that leads out of the table: a copy of the table would lack its target.
 pub(super) fn report_link(source: &Source, path: &str, findings: &mut Findings) {
     if path.starts_with('/') {
         return; // below a root that the caller allowed
