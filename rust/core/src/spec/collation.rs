@@ -2,7 +2,7 @@
 //!
 //! Collations are not implemented: such columns can be read and written, but not compared.
 //!
-//! Protocol: "Collations".
+//! Protocol: the RFC "Collated String Type".
 
 use arrow_schema::Field;
 use serde_json::Value;
