@@ -2,7 +2,7 @@
 //!
 //! This module counts what the process lists and reads; [`ordered`](super::pool::ordered) reports how many
 //! units are done. The binding reads both when it checks for an interrupt
-//! ([`interrupt`](super::interrupt)). The cost is one addition.
+//! ([`interrupt`](super::interrupt)).
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,7 +23,7 @@ pub struct Totals {
     pub read: u64,
 }
 
-/// The progress of the calling thread's present work in units.
+/// The progress of a thread's current work, in units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Units {
     /// Units whose results were returned.
