@@ -84,7 +84,7 @@ __all__ = sorted(_MODULES)
 def __getattr__(name: str) -> object:
     """Import a public name when it is first used.
 
-    So neither the command and its completion nor imports of single modules wait for pyarrow.
+    So the command, its completion and imports of single modules do not wait for pyarrow.
     """
     if name == "exceptions":
         return import_module(f"{__name__}.exceptions")
