@@ -1,6 +1,6 @@
 //! Loads a version of a table from its log: hint (`_last_checkpoint`), listing, segment, protocol, metadata.
 //!
-//! Reads the hint and lists the log once, then reads the checksum and the newest commit in parallel; reads
+//! Reads the hint and lists the log, then reads the version's commit and checksum in parallel; reads
 //! the tail and the checkpoint only if the checksum does not suffice. Decodes no `add`.
 
 use std::sync::Arc;
@@ -29,27 +29,27 @@ const LOOK_BACK: u64 = 100;
 /// The maximum size of the commits after the checkpoint that are fetched ahead, in bytes.
 const MAX_TAIL_BYTES: u64 = 8 << 20;
 /// The maximum number of bytes of a checkpoint that are fetched before a listing confirms it.
-const MAX_HEAD_BYTES: u64 = 1 << 20;
+const MAX_EARLY_BYTES: u64 = 1 << 20;
 
 /// Loads version `target`, or the newest one.
 ///
 /// # Errors
 ///
-/// `table.not_found`, `version.not_found`; Corrupt with the file if the version cannot be reconstructed, or if
-/// `strict` and it has a warning: then with the warning's code.
+/// `table.not_found`, `version.not_found`; Corrupt with the file if the version cannot be
+/// reconstructed, or, if `strict`, with the code of its first warning.
 pub fn load(source: &Source, target: Option<u64>, strict: bool) -> Result<Snapshot> {
     load_ahead(source, target, strict, false)
 }
 
 /// Loads a version as [`load`]. With `prefetch_tail`, for a caller that will probably read its files, the
-/// commits after the checkpoint are fetched together with the newest one.
+/// commits after the checkpoint are fetched together with the version's own.
 pub fn load_ahead(
     source: &Source,
     target: Option<u64>,
     strict: bool,
     prefetch_tail: bool,
 ) -> Result<Snapshot> {
-    let (hint, mut listing, head) = read_hint_and_listing(source, target)?;
+    let (hint, mut listing, early) = read_hint_and_listing(source, target)?;
     let mut unreadable = UnreadableFiles::default();
     let mut fallback_warnings = Vec::new();
     let mut first_error: Option<Error> = None;
@@ -67,7 +67,7 @@ pub fn load_ahead(
         if target.is_none() {
             warnings.extend(hint.check(&segment));
         }
-        prefetch_opened(source, &segment, head.as_ref(), prefetch_tail);
+        prefetch_opening(source, &segment, early.as_ref(), prefetch_tail);
         let error = match open(source, segment.clone(), warnings, strict) {
             Ok(snapshot) => return Ok(snapshot),
             Err(error) => missing_sidecar(error),
@@ -81,7 +81,7 @@ pub fn load_ahead(
     }
 }
 
-/// Reads the hint and lists the log; also starts to fetch the first range of the hint's checkpoint.
+/// Reads the hint and lists the log; also starts to fetch the hint's checkpoint, by [`fetch_early`].
 fn read_hint_and_listing(
     source: &Source,
     target: Option<u64>,
@@ -106,7 +106,7 @@ fn read_hint_and_listing(
     let usable = hinted.filter(|version| target.is_none_or(|target| *version <= target));
     let from = usable.map_or(0, |version| version.saturating_sub(LOOK_BACK));
     let checkpoint = usable.and_then(|_| hint.checkpoint());
-    let head = checkpoint.and_then(|checkpoint| fetch_head(source, &checkpoint));
+    let early = checkpoint.and_then(|checkpoint| fetch_early(source, &checkpoint));
     let listing = match pending {
         Some((begin, listing)) if begin == from => {
             // a hint may be newer than a listing that began before it was read
@@ -131,7 +131,7 @@ fn read_hint_and_listing(
     {
         cache.set_listing_start(from);
     }
-    Ok((hint, listing, head))
+    Ok((hint, listing, early))
 }
 
 /// Returns the newest version that this process knows, if its commit and its checksum are cached; the table
@@ -162,17 +162,17 @@ fn open(
     let version = segment.version;
     let located = |error: Error| error.at_version(version);
     warnings.extend(empty_commits(&segment));
-    let (commit, checksum) = read_newest(source, &segment);
-    let newest = newest_commit(source, &segment, commit).map_err(located)?;
+    let (commit, checksum) = read_commit_and_checksum(source, &segment);
+    let decoded = decode_commit(source, &segment, commit).map_err(located)?;
     let mut checksum = parsed_checksum(&segment, checksum, &mut warnings)?;
-    if let Some(ignored) = &checksum
-        && let Err(error) = check_definition(ignored, &newest)
+    if let Some(stored) = &checksum
+        && let Err(error) = check_definition(stored, &decoded)
     {
         let message = format!(
             "the checksum was ignored, since the commit differs: {}",
             error.message()
         );
-        let path = ignored.path.clone();
+        let path = stored.path.clone();
         warnings.push(LogWarning::new(error.code(), path, Some(version), message));
         checksum = None;
     }
@@ -201,7 +201,7 @@ fn open(
                 .map_err(located)?
         }
     };
-    let commit_info = newest.commit_info();
+    let commit_info = decoded.commit_info();
     let in_commit_timestamp =
         in_commit_timestamp(&definition, &segment, commit_info, checksum.as_ref())?;
     if let Some(warning) = warnings.first().filter(|_| strict) {
@@ -224,19 +224,24 @@ fn open(
     })))
 }
 
-/// Starts to fetch the range with which the hint's checkpoint is opened, before a listing confirms it.
-fn fetch_head(source: &Source, checkpoint: &CheckpointInstance) -> Option<PendingRange> {
+/// Starts to fetch the first range with which the hint's checkpoint is opened, before a listing confirms it.
+fn fetch_early(source: &Source, checkpoint: &CheckpointInstance) -> Option<PendingRange> {
     let cache = source.storage.log_cache()?;
     let (path, range) = opening_ranges(checkpoint).into_iter().next()?;
     let range = range.unwrap_or(0..checkpoint.files.first()?.size);
     // the hint may claim any size, and nothing else limits the range fetched before the listing
-    let is_small = range.end - range.start <= MAX_HEAD_BYTES;
+    let is_small = range.end - range.start <= MAX_EARLY_BYTES;
     is_small.then(|| cache.fetch_early(&path, range)).flatten()
 }
 
-/// Starts to fetch the ranges with which the checkpoint is opened, except the range that `head` requested;
+/// Starts to fetch the ranges with which the checkpoint is opened, except the range that `early` requested;
 /// with `tail`, also the commits after the checkpoint.
-fn prefetch_opened(source: &Source, segment: &LogSegment, head: Option<&PendingRange>, tail: bool) {
+fn prefetch_opening(
+    source: &Source,
+    segment: &LogSegment,
+    early: Option<&PendingRange>,
+    tail: bool,
+) {
     let Some(cache) = source.storage.log_cache() else {
         return;
     };
@@ -253,11 +258,11 @@ fn prefetch_opened(source: &Source, segment: &LogSegment, head: Option<&PendingR
         let ahead = ahead.take(source.storage.max_requests().map_or(0, tail_requests));
         ranges.extend(ahead.map(|file| (file.file.path.clone(), None)));
     }
-    cache.prefetch_after(&ranges, head);
+    cache.prefetch_after(&ranges, early);
 }
 
-/// Returns the number of commits to fetch together with the newest one. The other requests are left for the
-/// newest commit, its checksum and the checkpoint, which must not be delayed.
+/// Returns the number of commits to fetch together with the version's own. The other requests are left for
+/// that commit, the checksum and the checkpoint, which must not be delayed.
 fn tail_requests(max_requests: usize) -> usize {
     max_requests - max_requests / 8 - 1
 }
@@ -266,7 +271,7 @@ fn tail_requests(max_requests: usize) -> usize {
 type Content = Option<Result<Bytes>>;
 
 /// Requests the version's own commit and its checksum at once. A commit that is read in pieces is omitted.
-fn read_newest(source: &Source, segment: &LogSegment) -> (Content, Content) {
+fn read_commit_and_checksum(source: &Source, segment: &LogSegment) -> (Content, Content) {
     let commit = segment.last_commit.as_ref();
     let commit = commit.filter(|file| file.size <= MAX_WHOLE_FILE_BYTES);
     let checksum = segment.checksum.as_ref();
@@ -290,7 +295,7 @@ fn read_newest(source: &Source, segment: &LogSegment) -> (Content, Content) {
 }
 
 /// Decodes the version's own commit, so that a torn one is detected before the version is opened.
-fn newest_commit(source: &Source, segment: &LogSegment, content: Content) -> Result<ActionBatch> {
+fn decode_commit(source: &Source, segment: &LogSegment, content: Content) -> Result<ActionBatch> {
     let Some(file) = &segment.last_commit else {
         return Ok(ActionBatch::default());
     };
@@ -324,7 +329,7 @@ pub(super) fn empty_commits(segment: &LogSegment) -> Vec<LogWarning> {
         .collect()
 }
 
-/// Reads the version's checksum; one that does not decode is skipped with a warning.
+/// Reads the version's checksum; one that cannot be read or parsed is ignored with a warning.
 pub(super) fn read_checksum(
     source: &Source,
     segment: &LogSegment,
