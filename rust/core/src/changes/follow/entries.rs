@@ -36,9 +36,9 @@ pub(super) struct Entry {
 enum EntryRows {
     /// The rows of the piece.
     Rows(Box<Piece>),
-    /// All changes of the commit, for its last file.
+    /// All changes of the commit, in the entry of its last file.
     Commit(Box<(Commit, CommitSettings)>),
-    /// Nothing, for the other files of such a commit.
+    /// Nothing, in the entries of the other files of such a commit.
     Nothing,
 }
 
@@ -128,7 +128,7 @@ pub(super) fn of_commit(
     }
 }
 
-/// Returns the added files, each as a group, as Delta's streaming source does.
+/// Returns the added files, each as a group; the options decide about commits that remove files.
 fn added_files(commit: &Commit, options: &FollowOptions) -> Result<Vec<Vec<Entry>>> {
     if !commit.removes.is_empty() {
         if options.skip_change_commits {
