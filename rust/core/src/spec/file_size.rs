@@ -23,8 +23,8 @@ pub fn parse_file_size(text: &str) -> Option<u64> {
     bytes.filter(|bytes| *bytes > 0)
 }
 
-/// Groups consecutive items, in order, into groups of at most `max_bytes` bytes each; a larger item is a group
-/// of its own.
+/// Groups consecutive items into groups of at most `max_bytes` bytes each; a larger item is a group of its
+/// own.
 pub fn group_by_size<T>(
     items: impl IntoIterator<Item = T>,
     max_bytes: u64,
