@@ -42,7 +42,7 @@ pub fn clustering(metadata: &Metadata, columns: &[String]) -> Result<String> {
     let mut columns_to_cluster: Vec<Vec<String>> = Vec::with_capacity(columns.len());
     for column in columns {
         let (path, data_type) = leaf(&schema, column)?;
-        if !data_type.has_order() {
+        if !data_type.has_min_max() {
             return refused(format!(
                 "the table cannot be clustered by {}: its type has no minimum and maximum",
                 clipped(column)
@@ -83,7 +83,7 @@ pub fn ordered_columns(metadata: &Metadata, columns: &[String]) -> Result<Vec<Ve
             ));
         }
         let boolean = *data_type == DataType::Primitive(PrimitiveType::Boolean);
-        if !data_type.has_order() && !boolean {
+        if !data_type.has_min_max() && !boolean {
             return refused(format!(
                 "rows cannot be ordered by {name}: its type has no order"
             ));

@@ -426,7 +426,7 @@ pub(super) fn check_statistics_columns(metadata: &Metadata) -> Result<()> {
                 "files have no statistics on partition columns"
             }
             (Ok(data_type), [_])
-                if !data_type.has_order() && !matches!(data_type, DataType::Struct(_)) =>
+                if !data_type.has_min_max() && !matches!(data_type, DataType::Struct(_)) =>
             {
                 "its type has no minimum and maximum"
             }

@@ -152,7 +152,7 @@ fn columns<'a>(
                 (!parts.is_empty()).then_some(MeasuredKind::Struct(parts))
             }
             other => selection.select(path).then(|| MeasuredKind::Leaf {
-                bounded: other.has_order(),
+                bounded: other.has_min_max(),
             }),
         };
         path.pop();

@@ -1,6 +1,6 @@
 //! The table's schema: nested types as plain data, parsed from `schemaString`.
 //!
-//! Nesting is bounded by [`MAX_TYPE_DEPTH`], so that values can be walked, compared and dropped by plain
+//! Nesting is bounded by [`MAX_TYPE_DEPTH`], so that types can be walked, compared and dropped by plain
 //! recursion.
 //!
 //! Protocol: "Schema Serialization Format".
@@ -52,8 +52,7 @@ pub enum DataType {
     Struct(Box<StructType>),
 }
 
-/// A type other than an array, a map or a struct. For types without arguments, the name that serde uses is that in
-/// the log.
+/// A type other than an array, a map or a struct. Serde uses the log's names of types without arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PrimitiveType {
@@ -93,10 +92,10 @@ pub enum PrimitiveType {
     Variant,
     /// A column with only nulls.
     Void,
-    /// Months; all spellings from `interval year` to `interval year to month`.
+    /// Months: `interval year`, `interval month` or `interval year to month`.
     #[serde(skip)]
     IntervalYearMonth,
-    /// Microseconds; all spellings from `interval day` to `interval day to second`.
+    /// Microseconds: `interval` and one of `day`, `hour`, `minute` and `second`, or two with `to`.
     #[serde(skip)]
     IntervalDayTime,
     /// Geometries on a plane, as WKB.
@@ -193,7 +192,7 @@ impl StructType {
 
 impl DataType {
     /// Returns `true` if statistics have the minimum and maximum of its values.
-    pub(crate) fn has_order(&self) -> bool {
+    pub(crate) fn has_min_max(&self) -> bool {
         use PrimitiveType as P;
         match self {
             Self::Primitive(primitive) => !matches!(
