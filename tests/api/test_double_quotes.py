@@ -38,9 +38,9 @@ def test_strings_that_are_names_of_columns(table: dr.Table) -> None:
     with pytest.warns(dr.DeltaReplayWarning, match="`name`"):
         rows = table.snapshot().scan(filter='kind = "name"').to_arrow()
     assert rows["Name"].to_pylist() == ["x"]
-    with pytest.warns(dr.DeltaReplayWarning, match='"Name" is a text'):
+    with pytest.warns(dr.DeltaReplayWarning, match='"Name" is a string'):
         table.delete("kind = 'other' AND \"Name\" <> 'x'")
-    with pytest.warns(dr.DeltaReplayWarning, match='"kind" is a text'):
+    with pytest.warns(dr.DeltaReplayWarning, match='"kind" is a string'):
         table.merge([{"Name": "x"}], 'target.Name = source.Name AND "kind" = "kind"')
 
 

@@ -26,8 +26,8 @@ def check(condition: Filter | None, schema_json: Callable[[], str]) -> None:
         return
     name = names[0]
     message = (
-        f'in {condition}, "{name}" is a text, as in Spark, and there is a column of that name: '
-        f"write `{name}` for the column, and '{name}' for the text"
+        f'in {condition}, "{name}" is a string, as in Spark, and there is a column of that name: '
+        f"write `{name}` for the column, and '{name}' for the string"
     )
     if not uses_columns:
         raise InvalidArgumentError(message, code="filter.double_quotes")
