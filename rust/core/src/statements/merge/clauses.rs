@@ -14,7 +14,7 @@ pub enum When {
     NotMatchedBySource,
 }
 
-/// The action of a clause.
+/// The action of a clause. Each pair is a column and the expression of its new value.
 #[derive(Clone, Debug)]
 pub enum Then {
     /// Sets these columns; `None` sets all columns to those of the source with the same name.
