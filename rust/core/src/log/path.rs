@@ -49,7 +49,7 @@ pub enum CheckpointName {
     },
 }
 
-/// Parses the version and kind of a base name; `None` if it is not that of a log file.
+/// Parses the version and kind of a base name; `None` if no log file has such a name.
 pub fn parse(name: &str) -> Option<(u64, LogFileKind)> {
     let (version, rest) = name.split_once('.')?;
     let version = version_of(version)?;
@@ -112,7 +112,7 @@ pub fn parse_path(path: &str) -> Option<(u64, LogFileKind)> {
     }
 }
 
-/// Returns the version in the path of a staged commit, `_staged_commits/<v>.<unique>.json`.
+/// Returns the version in the path of a staged commit, `_delta_log/_staged_commits/<v>.<unique>.json`.
 pub fn staged_version(path: &str) -> Option<u64> {
     let name = path.strip_prefix(STAGED_DIRECTORY)?.strip_prefix('/')?;
     let (version, rest) = name.split_once('.')?;
