@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from deltareplay.catalogs import Catalog, Credentials, Locator
 
 #: Characters that need no encoding in the path of a URI, besides letters and digits.
-_UNRESERVED = "/-._~!$&'()*+,;=:@"
+_UNENCODED = "/-._~!$&'()*+,;=:@"
 
 
 @checked_methods
@@ -52,7 +52,7 @@ class TableLocation:
         self._vended: dict[str, tuple[Credentials | None, float]] = {}
 
     def _named(self, name: str, catalog: Locator | str | None) -> tuple[str, Catalog | None]:
-        """Look up the location and the catalog of a table by its name."""
+        """Look up a table by its name: return its location and catalog, and set its options."""
         from deltareplay.catalogs._locate import locate
 
         located = locate(name, catalog)
@@ -99,7 +99,7 @@ class TableLocation:
         directory = root.path.rstrip("/")
         uris = []
         for path in self._native.locate(paths):
-            encoded = quote(path, safe=_UNRESERVED)
+            encoded = quote(path, safe=_UNENCODED)
             encoded_path = encoded if path.startswith("/") else f"{directory}/{encoded}"
             uris.append(urlunsplit((root.scheme, root.netloc, encoded_path, root.query, "")))
         return uris
