@@ -41,7 +41,8 @@ class Insert(SharedStatement):
         columns: The columns of the table that the rows have, in order; None for all.
         by_name: Whether the query's columns are matched by name instead of position.
         overwrites: Whether the rows replace others.
-        where: The condition of the rows to replace; None for all, or all of the same partitions.
+        where: The condition of the rows to replace; None for all rows, or all of the written
+            partitions.
         evolves: Whether columns that the table lacks are added.
         partition: Partition columns and their values as SQL; None for values from the query.
         using: The columns of ``REPLACE USING``.
@@ -136,7 +137,7 @@ class Insert(SharedStatement):
         rows = rows.select("*", *_partition_values(rows, constants, target))
         where, is_dynamic = self.where, False
         if self.overwrites and where is None:
-            # also with constants only: then a query without rows replaces nothing
+            # also if all partition values are constants: then a query without rows replaces nothing
             is_dynamic = bool(target.partition_columns) and settings.overwrites_partitions(spark)
             where = None if is_dynamic else _partition_condition(constants, target)
         write(
@@ -227,28 +228,29 @@ def _partition(parser: Parser) -> dict[str, str | None]:
 
 
 def _columns(parser: Parser) -> tuple[str, ...] | None:
-    """Parse a list of columns; return None if the parentheses contain a query."""
+    """Parse a list of columns; return None if there is none: parentheses may contain a query."""
     if not parser.sees("(") or parser.sees_any(("(", *words) for words in QUERY):
         return None
     return tuple(parser.in_parentheses(parser.identifier))
 
 
-def _source_alias(condition: str, aliases: Sequence[str]) -> str | None:
+def _source_alias(condition: str, known: Sequence[str]) -> str | None:
     """Return the qualifier of the new rows in a condition; None if there is not exactly one.
 
-    Spark Connect does not reveal the qualifiers of a query's columns.
+    Spark Connect does not reveal the qualifiers of a query's columns. ``known`` are the other names
+    that may precede a dot.
 
     >>> _source_alias("t.id = s.id AND s.v.w > 7", ["t"])
     's'
     """
     parsed = tokens(condition)
-    known = {name.lower() for name in aliases}
+    known_keys = {name.lower() for name in known}
     qualifiers = {
         token.name.lower(): token.name
         for before, token, after in zip([parsed[-1], *parsed], parsed, parsed[1:], strict=False)
         if token.is_name and before.text != "." and after.text == "."
     }
-    others = [name for key, name in qualifiers.items() if key not in known]
+    others = [name for key, name in qualifiers.items() if key not in known_keys]
     return others[0] if len(others) == 1 else None
 
 
