@@ -228,8 +228,15 @@ def _partition(parser: Parser) -> dict[str, str | None]:
 
 
 def _columns(parser: Parser) -> tuple[str, ...] | None:
-    """Parse a list of columns; return None if there is none: parentheses may contain a query."""
-    if not parser.sees("(") or parser.sees_any(("(", *words) for words in QUERY):
+    """Parse a list of columns; return None if there is none: parentheses may contain a query.
+
+    >>> _columns(Parser("(from, to) SELECT 1, 2")), _columns(Parser("(FROM t)"))
+    (('from', 'to'), None)
+    """
+    if not parser.sees("("):
+        return None
+    begins_query = parser.sees_any(("(", *words) for words in QUERY)
+    if begins_query and parser.tokens[parser.index + 2].text not in (",", ")"):
         return None
     return tuple(parser.in_parentheses(parser.identifier))
 
