@@ -22,7 +22,7 @@ class Field:
     Attributes:
         name: The logical name.
         type: The type; primitive types are strings, as in the log.
-        nullable: Whether it may be null.
+        nullable: Whether values may be null.
         metadata: The metadata, as in the log.
     """
 
@@ -62,13 +62,13 @@ class Field:
         return self.metadata.get("CURRENT_DEFAULT")
 
     @property
-    def limit(self) -> Any:
-        """The type of a string of limited length, such as ``varchar(3)``; empty without a limit."""
+    def type_with_lengths(self) -> Any:
+        """The declared type with lengths of strings, such as ``varchar(3)``; empty without any."""
         return self.metadata.get("__CHAR_VARCHAR_TYPE_STRING", "")
 
     @property
     def is_identity(self) -> bool:
-        """Whether the table generates the values."""
+        """True for an identity column."""
         return any(key.startswith(_IDENTITY) for key in self.metadata)
 
     def json(self) -> dict[str, Any]:
@@ -148,7 +148,7 @@ Type: TypeAlias = "str | Struct | Array | Map"
 
 
 def schema_json(fields: Sequence[Field]) -> str:
-    """Return the schema of a log with these fields."""
+    """Return the schema of a table with these fields, as text of the log."""
     return json.dumps(json_of(Struct(tuple(fields))))
 
 
@@ -220,22 +220,22 @@ def parts(type_: Type) -> dict[str, Type]:
 
 def converted(
     type_: Type,
-    with_field: Callable[[Field], Field | None],
-    with_leaf: Callable[[str], Type] = str,
+    convert_field: Callable[[Field], Field | None],
+    convert_primitive: Callable[[str], Type] = str,
 ) -> Type:
-    """Return a type with converted fields of structs and primitive types.
+    """Return a type with its primitive types and the fields of its structs converted.
 
-    ``with_field`` also converts the type of the field; None leaves the field out.
+    ``convert_field`` has to convert the type of the field, too; it returns None to leave it out.
 
     >>> converted(Array("integer"), lambda field: field, str.upper)
     Array(element='INTEGER', contains_null=True)
     """
     if isinstance(type_, str):
-        return with_leaf(type_)
+        return convert_primitive(type_)
     if isinstance(type_, Struct):
-        fields = map(with_field, type_.fields)
+        fields = map(convert_field, type_.fields)
         return Struct(tuple(field for field in fields if field is not None))
-    return with_parts(type_, lambda _, part: converted(part, with_field, with_leaf))
+    return with_parts(type_, lambda _, part: converted(part, convert_field, convert_primitive))
 
 
 def with_parts(type_: Array | Map, convert: Callable[[str, Type], Type]) -> Type:
@@ -278,7 +278,7 @@ def fields_with_paths(fields: Sequence[Field], above: str = "") -> Iterator[tupl
 
 
 def type_text(type_: Type) -> str:
-    """Return a type for people; a struct is ``struct``, unless an array or a map has it.
+    """Return a type for display; only structs in an array or a map have their fields.
 
     >>> struct = Struct((Field("a", "long"),))
     >>> type_text(struct), type_text(Array(struct))

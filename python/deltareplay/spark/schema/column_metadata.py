@@ -30,10 +30,10 @@ def check(fields: Iterable[Field]) -> None:
         for key in _STRINGS:
             if key in metadata and not isinstance(metadata[key], str):
                 raise _invalid(field, key, "is not a string")
-        limit = field.limit
-        if not isinstance(limit, str):
+        declared = field.type_with_lengths
+        if not isinstance(declared, str):
             raise _invalid(field, DECLARED_TYPE, "is not a string")
-        if limit.startswith(("varchar", "char")) and not LIMITED_STRING.fullmatch(limit):
+        if declared.startswith(("varchar", "char")) and not LIMITED_STRING.fullmatch(declared):
             raise _invalid(field, DECLARED_TYPE, "is neither char(n) nor varchar(n)")
         try:
             declared_type(field)

@@ -206,22 +206,22 @@ def _plain_field(source: Field) -> Field:
     return Field(source.name, nullable(source.type))
 
 
-def nullable(type_: Type, with_field: Callable[[Field], Field] = _plain_field) -> Type:
+def nullable(type_: Type, convert_field: Callable[[Field], Field] = _plain_field) -> Type:
     """Return a type with all parts nullable.
 
     Args:
         type_: The type.
-        with_field: Converts a struct field; by default its metadata is removed.
+        convert_field: Converts a struct field; by default its metadata is removed.
 
     >>> nullable(Array("long", contains_null=False))
     Array(element='long', contains_null=True)
     """
     if isinstance(type_, Struct):
-        return Struct(tuple(map(with_field, type_.fields)))
+        return Struct(tuple(map(convert_field, type_.fields)))
     if isinstance(type_, Array):
-        return Array(nullable(type_.element, with_field))
+        return Array(nullable(type_.element, convert_field))
     if isinstance(type_, Map):
-        return Map(nullable(type_.key, with_field), nullable(type_.value, with_field))
+        return Map(nullable(type_.key, convert_field), nullable(type_.value, convert_field))
     return type_
 
 

@@ -45,7 +45,7 @@ def declared_type(field: Field) -> Type:
     >>> declared_type(Field("c", Array("string"), metadata={key: "array<char(3)>"}))
     Array(element='char(3)', contains_null=True)
     """
-    text = field.limit
+    text = field.type_with_lengths
     if "char(" not in text:
         return field.type
     try:

@@ -227,7 +227,7 @@ class AddColumns:
         for added in self.added:
             path = added.path
             column = _column(path, added.data_type, nullable=added.nullable, comment=added.comment)
-            if len(path) > 1 and column.limit:
+            if len(path) > 1 and column.type_with_lengths:
                 # the limit would belong to the metadata of the outermost column
                 remedy = "add it as STRING, and ADD CONSTRAINT for its length"
                 raise unsupported(f"ADD COLUMN {'.'.join(path)} {added.data_type}", remedy)
@@ -500,11 +500,11 @@ def _type_change(schema: Struct, path: Name, data_type: str) -> list[Change]:
     old = None if field is None else nullable(_declared(schema, path))
     if old == new:
         return []
-    if field is None or (not declared.limit and old == nullable(field.type)):
+    if field is None or (not declared.type_with_lengths and old == nullable(field.type)):
         return [("type", schema_json([declared]))]
     is_string = field.type == declared.type == "string"
     if len(path) == 1 and is_string and is_wider(str(old), str(new)):
-        return [("length", declared.limit or None)]
+        return [("length", declared.type_with_lengths or None)]
     raise problem
 
 

@@ -299,7 +299,9 @@ def _conditions(
         short = is_short(column, declared_type(field))
         if short is not None:
             inside = "" if field.type == "string" else "a string inside "
-            yield _Condition(f"{inside}{field.name} is longer than {field.limit}", short)
+            yield _Condition(
+                f"{inside}{field.name} is longer than {field.type_with_lengths}", short
+            )
     for key, rule in sorted(target.properties.items()):
         if key.lower().startswith("delta.constraints."):
             source = f"the CHECK constraint {key}"

@@ -379,10 +379,10 @@ def column_of(field: StructField) -> Field:
 def _without_lengths(field: Field) -> Field:
     """Return a field with ``string`` in place of ``char`` and ``varchar``."""
 
-    def leaf(name: str) -> str:
+    def without_length(name: str) -> str:
         return "string" if _LENGTH_TYPES.fullmatch(name) else name
 
-    return replace(field, type=converted(field.type, _without_lengths, leaf))
+    return replace(field, type=converted(field.type, _without_lengths, without_length))
 
 
 def refuse_collation(field: Field) -> None:
