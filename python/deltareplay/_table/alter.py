@@ -89,7 +89,7 @@ class Altering(TableLocation):
         >>> table.add_columns(pa.schema([("street", pa.string())]), parent="place")
         4
         """
-        added = (names("parent", parent), schema_string(columns), None)
+        added = (names("parent", parent), schema_string(columns), None)  # None: at the end
         return _committed(self._native.add_columns([added]))
 
     def rename_column(self, name: str | Sequence[str], new_name: str) -> int:
@@ -123,9 +123,9 @@ class Altering(TableLocation):
             The new version.
 
         Raises:
-            InvalidArgumentError: As ``rename_column``; the table is partitioned by it, or it is the
-                last one of the table or of its struct (``alter.column``); or the table is clustered
-                by it (``alter.clustering``).
+            InvalidArgumentError: As ``rename_column``; the table is partitioned by the column; no
+                other column would be left in the files, or no other field in its struct
+                (``alter.column``); or the table is clustered by it (``alter.clustering``).
 
         >>> import pyarrow as pa
         >>> version = table.set_properties({"delta.columnMapping.mode": "name"})
@@ -141,7 +141,7 @@ class Altering(TableLocation):
         Args:
             comment: The text; None removes it.
             column: The column, or a path to a field of one, as in ``widen_column``; None means the
-                table's description.
+                table.
 
         Returns:
             The new version.
@@ -149,7 +149,7 @@ class Altering(TableLocation):
         Raises:
             InvalidArgumentError: There is no such column (``alter.column``).
 
-        >>> table.set_comment("one row an event")
+        >>> table.set_comment("one row per event")
         3
         """
         if column is None:
@@ -326,7 +326,7 @@ class Altering(TableLocation):
                 with dots. With an empty list, rows are no longer clustered.
 
         Returns:
-            The new version.
+            The new version, or the current version if nothing changed.
 
         Raises:
             InvalidArgumentError: The table is partitioned, or a column does not qualify
@@ -349,9 +349,10 @@ class Altering(TableLocation):
         table gets the feature ``checkpointProtection``, which keeps these checkpoints.
 
         With ``truncate_history`` the older versions are deleted instead, and no protection is
-        needed. This takes two calls. The first writes a checkpoint after the traces are gone. Once
-        it is older than ``delta.dropFeatureTruncateHistory.retentionDuration`` (24 hours by
-        default), the second call deletes the log before it and drops the feature.
+        needed. This usually takes two calls. The first writes a checkpoint after the traces are
+        gone. Once the checkpoint is older than
+        ``delta.dropFeatureTruncateHistory.retentionDuration`` (24 hours by default), the second
+        call deletes the log before the checkpoint and drops the feature.
 
         Args:
             name: The feature: ``catalogManaged``, ``checkConstraints``, ``checkpointProtection``,
@@ -372,7 +373,7 @@ class Altering(TableLocation):
                 deleted (``alter.feature_in_history``: the message has the time to call again).
             UnsupportedFeatureError: This release cannot drop the feature (``alter.drop_feature``).
             CommitConflictError: Another writer changed rows in the meantime. What was done so far
-                stays; call it again.
+                stays; call the method again.
 
         >>> version = table.add_feature("domainMetadata")
         >>> table.drop_feature("domainMetadata")
@@ -380,11 +381,11 @@ class Altering(TableLocation):
         """
         return _committed(self._native.drop_feature(name, truncate_history))
 
-    def _change(self, path: list[str], attribute: str, value: str | None) -> int:
-        return _committed(self._native.change_columns([(path, [(attribute, value)])]))
+    def _change(self, path: list[str], kind: str, value: str | None) -> int:
+        return _committed(self._native.change_columns([(path, [(kind, value)])]))
 
 
 def _committed(version: int | None) -> int:
-    """Return the version of a commit that is not idempotent, and so never None."""
+    """Return the version of a commit; only a write with ``txn`` may have none."""
     assert version is not None
     return version

@@ -147,7 +147,7 @@ pub fn rename_column(old: &Metadata, path: &[String], new_name: &str) -> Result<
 ///
 /// # Errors
 ///
-/// Invalid argument: `alter.column` for a partition column, for the last field of a struct, and for the last
+/// Invalid argument: `alter.column` for a partition column, for the only field of a struct, and for the only
 /// column that is stored in files.
 pub fn drop_columns(old: &Metadata, paths: &[Vec<String>]) -> Result<Metadata> {
     // all against the old schema first: the order of the columns must not matter
