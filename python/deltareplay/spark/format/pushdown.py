@@ -19,10 +19,7 @@ _OPERATORS = {
 
 
 def comparison(filter: Any) -> Any:
-    """Convert a filter to a tuple; return None for a filter that only Spark can evaluate.
-
-    Timestamps are left to Spark: they are in the session's zone, which workers do not know.
-    """
+    """Return a filter as a tuple; None for other kinds of filters, and for timestamps."""
     kind = type(filter).__name__
     name = dotted(getattr(filter, "attribute", ()))
     if not name:
