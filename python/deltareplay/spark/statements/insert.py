@@ -98,15 +98,14 @@ class Insert(SharedStatement):
         if parser.takes("USING"):
             self.using = tuple(parser.in_parentheses(parser.identifier))
         elif parser.takes("ON"):
-            self.on = parser.condition_of_query()
+            self.on = parser.condition_before_query()
             alias = alias or ("target" if path_of(self.table) is not None else self.table[-1])
         elif parser.takes("WHERE"):
-            self.where = parser.condition_of_query()
+            self.where = parser.condition_before_query()
         else:
             raise parser.expected("WHERE, USING or ON")
         self.alias = alias or "target"
         self.by_name = parser.takes("BY", "NAME") or self.by_name
-        self.columns = None if self.by_name or self.where is None else _columns(parser)
         self.query = parser.query()
         if self.where is None:
             self.query, self.query_alias = _split_alias(self.query)

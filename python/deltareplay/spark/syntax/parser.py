@@ -23,7 +23,7 @@ QUERY = (("SELECT",), ("VALUES",), ("WITH",), ("TABLE",), ("FROM",), ("(",))
 #: Keys that Spark reserves for separate clauses.
 _RESERVED = ("provider", "location", "owner", "external", "is_managed_location")
 
-#: Clauses that may follow the type of a column.
+#: Words and symbols that may follow the type of a column.
 _AFTER_TYPE = (
     *(",", ")", ";", "NOT", "DEFAULT", "COMMENT", "GENERATED", "FIRST", "AFTER"),
     *("CONSTRAINT", "PRIMARY", "UNIQUE", "FOREIGN", "REFERENCES", "CHECK"),
@@ -121,7 +121,7 @@ class Parser:
         )
 
     def since(self, start: int) -> Sql:
-        """Return the text from the token with this index up to the current token."""
+        """Return the text from the token with this index to the one before the current token."""
         return self.text.part(self.tokens[start].start, self.tokens[self.index - 1].end)
 
     def name(self) -> Name:
@@ -154,7 +154,7 @@ class Parser:
         return elements
 
     def in_parentheses(self, parse: Callable[[], _T], *, optional: bool = False) -> list[_T]:
-        """Parse elements with commas between them, in parentheses, which may be optional."""
+        """Parse elements with commas between them, in parentheses; these may be ``optional``."""
         is_open = self.takes("(")
         if not (is_open or optional):
             raise self.expected("(")
@@ -177,7 +177,7 @@ class Parser:
         return self.tokens[self.index - 1].name
 
     def string(self) -> str:
-        """Parse a string, or several in a row, which are one."""
+        """Parse a string; several in a row are concatenated."""
         if self.token.kind != "string":
             raise self.expected("a string")
         value = ""
@@ -195,7 +195,8 @@ class Parser:
         try:
             return float(text)
         except ValueError:
-            self.index -= bool(text)
+            if text:
+                self.index -= 1  # the error names the last token of the text
             raise self.expected("a number") from None
 
     def constant(self) -> Sql:
@@ -204,7 +205,7 @@ class Parser:
         has_type = self.takes_any("DATE", "TIMESTAMP", "TIMESTAMP_NTZ")
         if has_type or self.token.kind == "string":
             self.string()
-        elif self.takes("CAST"):  # a value without a string literal in this session
+        elif self.takes("CAST"):  # a string without a literal, as from ``binary_cast``
             self.skip_parentheses()
         elif not self.takes_any("NULL", "TRUE", "FALSE"):
             self.takes("-")
@@ -220,7 +221,7 @@ class Parser:
         return int(text)
 
     def alias(self, *keywords: str) -> str | None:
-        """Parse the alias of a table, if there is one before the keywords."""
+        """Parse the alias of a table, if there is one; these keywords are not aliases."""
         is_name = self.token.is_name and not self.token.is_word(*keywords)
         return self.identifier() if self.takes("AS") or is_name else None
 
@@ -261,27 +262,24 @@ class Parser:
             if token.kind == "string" and token.value != token.unescaped
         )
 
-    def condition_of_query(self) -> Sql:
+    def condition_before_query(self) -> Sql:
         """Return the condition before a query, which may be in parentheses.
 
         >>> parser = Parser("a IN (SELECT 1) AND f(b) (SELECT 2)")
-        >>> parser.condition_of_query(), parser.query()
+        >>> parser.condition_before_query(), parser.query()
         ('a IN (SELECT 1) AND f(b)', '(SELECT 2)')
         """
         return self._until(self._begins_query, "a condition")
 
     def _begins_query(self, last: Token) -> bool:
-        """Return whether a query, ``BY NAME`` or a column list follows a complete condition."""
-        if last.kind == "end" or last.is_word("DISTINCT"):  # IS DISTINCT FROM
+        """Return whether a query or ``BY NAME`` follows a complete condition."""
+        if last.kind == "end" or last.is_word("DISTINCT"):  # nothing yet, or IS DISTINCT FROM
             return False
         if not self.sees("("):
-            return self.sees("BY", "NAME") or self.sees_any(QUERY[:-1])
+            return self.sees("BY", "NAME") or self.sees_any(QUERY)
         is_complete = last.kind in ("quoted", "string") or last.text == ")"
         is_complete |= last.kind == "word" and not last.is_word(*_BEFORE_SUBQUERIES)
-        return is_complete and any(
-            self.tokens[self.index + 1].is_word(words[0]) or self.tokens[self.index + 1].text == "("
-            for words in QUERY[:-1]
-        )
+        return is_complete and self.sees_any(("(", *words) for words in QUERY)
 
     def skip_parentheses(self) -> bool:
         """Move past the parentheses that begin here; return whether they are closed."""
@@ -390,7 +388,7 @@ class Parser:
         start = self.index
         if self.token.kind == "string":
             value = self.string()
-            if self.token.text not in (*_OPERATORS, ":") and self.token.kind != "string":
+            if self.token.text not in (*_OPERATORS, ":"):
                 return value
             self.index = start
         self._term()
