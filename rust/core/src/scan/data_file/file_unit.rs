@@ -20,7 +20,7 @@ pub struct FileUnit {
     file: Arc<OpenFile>,
     unit: UnitRows,
     /// The rows to read, and the bytes that were fetched to find them.
-    live_rows: Option<(Vec<Range<u64>>, FetchedBytes)>,
+    rows_to_read: Option<(Vec<Range<u64>>, FetchedBytes)>,
 }
 
 impl FileUnit {
@@ -32,7 +32,7 @@ impl FileUnit {
             .map(|unit| Self {
                 file: Arc::clone(&file),
                 unit,
-                live_rows: None,
+                rows_to_read: None,
             })
             .collect()
     }
@@ -57,27 +57,27 @@ impl FileUnit {
             bytes: Arc::clone(&self.file.bytes),
             // an error is reported again when the unit is read
             ranges: self.file.guarded(|| self.ranges()).ok()?,
-            taken: self.live_rows.as_ref().map(taken).unwrap_or_default(),
+            taken: self.rows_to_read.as_ref().map(taken).unwrap_or_default(),
         })
     }
 
     fn ranges(&self) -> Result<Vec<Range<u64>>> {
         let file = &self.file;
         let nothing_fetched = FetchedBytes::new(file.bytes.length());
-        let missing = |file: &OpenFile, live: &[Range<u64>], fetched: &FetchedBytes| {
-            if live.is_empty() {
+        let missing = |file: &OpenFile, rows: &[Range<u64>], fetched: &FetchedBytes| {
+            if rows.is_empty() {
                 return Vec::new();
             }
-            request(file, &self.unit, live).missing(fetched)
+            request(file, &self.unit, rows).missing(fetched)
         };
-        Ok(match (&self.live_rows, &file.filter_pass) {
-            (Some((live, fetched)), _) => missing(file, live, fetched),
+        Ok(match (&self.rows_to_read, &file.filter_pass) {
+            (Some((rows, fetched)), _) => missing(file, rows, fetched),
             (None, None) => missing(file, &file.candidates(&self.unit)?, &nothing_fetched),
             (None, Some(filter_pass)) => {
-                let live = filter_pass.candidates(&self.unit)?;
-                let mut ranges = missing(filter_pass, &live, &nothing_fetched);
+                let rows = filter_pass.candidates(&self.unit)?;
+                let mut ranges = missing(filter_pass, &rows, &nothing_fetched);
                 if self.unit.bytes <= MAX_BYTES_AT_ONCE {
-                    ranges.extend(missing(file, &live, &nothing_fetched));
+                    ranges.extend(missing(file, &rows, &nothing_fetched));
                 }
                 ranges
             }
@@ -88,10 +88,10 @@ impl FileUnit {
     /// that its rows are known.
     pub fn read(mut self, emit: &mut dyn FnMut(RecordBatch) -> Result<()>) -> Result<Option<Self>> {
         let file = Arc::clone(&self.file);
-        let Some((live, mut fetched)) = self.live_rows.take() else {
+        let Some((rows, mut fetched)) = self.rows_to_read.take() else {
             let mut fetched = FetchedBytes::new(file.bytes.length());
-            let live = file.live_rows(&self.unit, &mut fetched)?;
-            self.live_rows = Some((live, fetched));
+            let rows = file.rows_to_read(&self.unit, &mut fetched)?;
+            self.rows_to_read = Some((rows, fetched));
             if file.filter_pass.is_some()
                 && let Some(prefetch) = self.prefetch()
                 && !prefetch.bytes.has(&prefetch.ranges)
@@ -100,7 +100,7 @@ impl FileUnit {
             }
             return self.read(emit);
         };
-        for batch in file.read_rows(&self.unit, live, &mut fetched)? {
+        for batch in file.read_rows(&self.unit, rows, &mut fetched)? {
             emit(batch?)?;
         }
         Ok(None)

@@ -32,7 +32,7 @@ pub struct UnitBatches {
     positions: Flatten<std::vec::IntoIter<Range<u64>>>,
     /// The number of remaining rows.
     left: u64,
-    /// The constant columns of the plan.
+    /// For each column of the plan its value, if it is constant.
     constants: Vec<Option<Constant>>,
 }
 
@@ -45,21 +45,21 @@ impl OpenFile {
     /// `data.pages`, `data.value`. Unsupported: `data.encrypted`, `data.calendar`. Storage errors.
     pub fn read(self: &Arc<Self>, unit: &UnitRows) -> Result<UnitBatches> {
         let mut fetched = FetchedBytes::new(self.bytes.length());
-        let live = self.live_rows(unit, &mut fetched)?;
-        self.read_rows(unit, live, &mut fetched)
+        let rows = self.rows_to_read(unit, &mut fetched)?;
+        self.read_rows(unit, rows, &mut fetched)
     }
 
-    /// Returns the rows of a unit to read: found by the filter's own pass, if there is one. Bytes that it
-    /// fetches are not fetched again.
-    pub(super) fn live_rows(
+    /// Returns the rows to read of a unit: those that the filter's own pass finds, if there is one. Bytes
+    /// that are fetched for the pass are not fetched again.
+    pub(super) fn rows_to_read(
         &self,
         unit: &UnitRows,
         fetched: &mut FetchedBytes,
     ) -> Result<Vec<Range<u64>>> {
         self.guarded(|| match &self.filter_pass {
             Some(filter_pass) => {
-                let live = filter_pass.candidates(unit)?;
-                UnitBatches::new(filter_pass, unit, live, fetched)?.positions()
+                let rows = filter_pass.candidates(unit)?;
+                UnitBatches::new(filter_pass, unit, rows, fetched)?.positions()
             }
             None => self.candidates(unit),
         })
@@ -69,10 +69,10 @@ impl OpenFile {
     pub(super) fn read_rows(
         self: &Arc<Self>,
         unit: &UnitRows,
-        live: Vec<Range<u64>>,
+        rows: Vec<Range<u64>>,
         fetched: &mut FetchedBytes,
     ) -> Result<UnitBatches> {
-        self.guarded(|| UnitBatches::new(self, unit, live, fetched))
+        self.guarded(|| UnitBatches::new(self, unit, rows, fetched))
     }
 
     pub(super) fn guarded<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
@@ -84,25 +84,25 @@ impl UnitBatches {
     fn new(
         file: &Arc<OpenFile>,
         unit: &UnitRows,
-        live: Vec<Range<u64>>,
+        rows: Vec<Range<u64>>,
         fetched: &mut FetchedBytes,
     ) -> Result<Self> {
-        let left = count(&live);
+        let left = count(&rows);
         let decoder = if file.leaves.is_empty() || left == 0 {
             None
         } else {
-            Some(UnitDecoder::new(file, unit, &live, fetched)?)
+            Some(UnitDecoder::new(file, unit, &rows, fetched)?)
         };
         Ok(Self {
             constants: constants(file),
             file: Arc::clone(file),
             decoder,
-            positions: live.into_iter().flatten(),
+            positions: rows.into_iter().flatten(),
             left,
         })
     }
 
-    /// Returns the positions of its rows as ranges, if the plan has no other columns.
+    /// Returns the positions of the rows as ranges; the plan has to return `_row_index` only.
     fn positions(self) -> Result<Vec<Range<u64>>> {
         let mut ranges: Vec<Range<u64>> = Vec::new();
         for batch in self {
@@ -254,7 +254,7 @@ impl DecodedRows<'_> {
 
 /// Returns the output columns of the decoded rows that satisfy the predicate.
 fn matching(batch: &RecordBatch, filter: &BoundPredicate, plan: &ReadPlan) -> Result<RecordBatch> {
-    // only its columns: another one may have the name of one of them
+    // only the columns of the predicate: an extra may have the name of one of them
     let used = batch.project(plan.filter_columns()).map_err(page_error)?;
     let matches = filter.evaluate(&used)?;
     let columns: Vec<usize> = (0..plan.schema().fields().len()).collect();
