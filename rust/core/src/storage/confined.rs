@@ -37,15 +37,15 @@ impl Confinement {
         Ok(real)
     }
 
-    /// Checks that a file may be created or deleted at `full`; a link counts as itself.
+    /// Checks that a file may be created or deleted at `full`; a link there is not followed.
     pub(super) fn check_writable(&self, full: &str, path: &str) -> Result<()> {
         let parent = Path::new(full).parent().unwrap_or(Path::new("/"));
         let real = canonical(parent).map_err(|cause| failed("write", path, cause))?;
         self.check_inside(&real, path)
     }
 
-    /// Checks that a real path is inside. Roots are resolved each time, since they may be moved or created
-    /// later.
+    /// Checks that a real path is below a root. Roots are resolved each time, since they may be moved or
+    /// created later.
     fn check_inside(&self, real: &Path, path: &str) -> Result<()> {
         let inside = |root: &PathBuf| canonical(root).is_ok_and(|root| real.starts_with(root));
         if self.roots.iter().any(inside) {
@@ -73,7 +73,7 @@ pub(super) fn outside_target(root: &str, full: &str) -> Option<PathBuf> {
     real.filter(|real| !real.starts_with(root))
 }
 
-/// Returns the location of the directory that a local root is linked to; `None` if it does not exist.
+/// Returns the location of a local root without links; `None` if it does not exist.
 pub(super) fn real_location(root: &Location) -> Option<Location> {
     let real = fs::canonicalize(&*with_root(platform::to_system(root.path()))).ok()?;
     Location::parse(real.to_str()?).ok()
@@ -101,6 +101,6 @@ fn canonical(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-#[cfg(all(test, unix))] // links need rights on Windows
+#[cfg(all(test, unix))] // creating links needs rights on Windows
 #[allow(clippy::unwrap_used)]
 mod tests;

@@ -2,8 +2,8 @@
 //!
 //! Parsed values are checked strictly (keys, scalars, commas, escapes, control characters), with one
 //! exception: the bare words `NaN`, `Infinity` and `-Infinity` are accepted as numbers, because some writers
-//! emit them. In skipped objects and arrays, only terminated strings and balanced brackets are checked. Nothing
-//! recurses, whatever the nesting.
+//! emit them. Skipped objects and arrays are only checked for terminated strings and balanced brackets.
+//! Nothing recurses, whatever the nesting.
 //!
 //! `None` always means malformed: the caller discards the whole text.
 
