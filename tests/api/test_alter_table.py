@@ -71,6 +71,13 @@ def test_a_constraint_is_added_and_dropped(tmp_path: Path) -> None:
     assert table.drop_constraint("positive", if_exists=True) == 4
 
 
+def test_names_of_constraints_ignore_case_beyond_ascii(tmp_path: Path) -> None:
+    table = dr.create_table(tmp_path / "t", pa.schema([("x", pa.int64())]))
+    table.add_constraint("É", "x > 0")
+    table.drop_constraint("É")
+    assert table.snapshot().properties == {}
+
+
 def test_constraints_are_not_accepted_as_properties(tmp_path: Path) -> None:
     """As delta-spark: its ALTER refuses them (DELTA_ADD_CONSTRAINTS), its CREATE checks them."""
     table = create(tmp_path, pa.schema([("id", pa.int64())]))
