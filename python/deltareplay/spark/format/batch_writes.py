@@ -1,6 +1,6 @@
-"""Batch writes of ``df.write`` by the function ``write``, with the options of the format.
+"""Batch writes that call the function ``write`` with the options of the format.
 
-So do writes by name, and writes that run Spark jobs before they commit.
+These are writes by the name of a table, and those that run Spark jobs before they commit.
 """
 
 from __future__ import annotations
@@ -25,27 +25,19 @@ if TYPE_CHECKING:
 #: How rows are matched with the columns of an existing table, to whose types they are cast.
 Align = Literal["name", "position"]
 
-#: Other options that select the rows to replace.
-_OTHERS = ("replaceWhere", "partitionOverwriteMode", "overwriteSchema")
+#: Options that cannot be combined with ``replaceUsing`` and ``replaceOn``.
+_INCOMPATIBLE = ("replaceWhere", "partitionOverwriteMode", "overwriteSchema")
 
 
 def parsed(texts: Mapping[str, str]) -> dict[str, Any]:
-    """Return the typed values of the options of a batch write.
-
-    Raises:
-        InvalidArgumentError: As by ``options.parse``.
-    """
+    """Return the typed values of the options of a batch write."""
     return options.parse(texts, Use.WRITE | Use.REPLACE)
 
 
 def save(
     df: DataFrame, texts: Mapping[str, str], mode: str, partition_by: Sequence[str] | None
 ) -> None:
-    """Write rows to the path of the options.
-
-    Raises:
-        InvalidArgumentError: As by ``parsed`` and ``run``.
-    """
+    """Write rows to the path of the options."""
     values = parsed(texts)
     run(df, options.table(values), values, mode, partition_by)
 
@@ -71,12 +63,11 @@ def run(
             are then cast; None to match them by name, without casts.
 
     Raises:
-        InvalidArgumentError: ``option.write``: the options contradict each other or the mode; or as
-            by ``write``.
+        InvalidArgumentError: ``option.write``: the options contradict each other or the mode.
     """
     spark = df.sparkSession
     overwrites = mode == "overwrite"
-    parsed = WriteOptions.of(values, overwrite=overwrites)
+    write_options = WriteOptions.of(values, overwrite=overwrites)
     evolves = values.get("mergeSchema", settings.merges_schemas(spark))
     written = table_argument.resolved(spark, table)
     source = df
@@ -90,8 +81,8 @@ def run(
             check_positions(values["replaceUsing"], df, names)
             source = df.toDF(*names[: len(df.columns)], *df.columns[len(names) :])
     matching = _matching(source, values, convert, overwrites=overwrites)
-    partition_by = partition_by or parsed.partition_by
-    if parsed.overwrite_schema:
+    partition_by = partition_by or write_options.partition_by
+    if write_options.overwrite_schema:
         # as in delta-spark, a table stays partitioned only if the write is partitioned
         partition_by = partition_by or ()
     schema_mode = "merge" if evolves else None
@@ -99,14 +90,14 @@ def run(
         convert(df),
         written,
         mode=mode,
-        where=parsed.replace_where,
+        where=write_options.replace_where,
         matching=matching,
         partition_overwrite=values.get("partitionOverwriteMode", "").lower() or None,
         partition_columns=partition_by,
-        schema_mode="overwrite" if parsed.overwrite_schema else schema_mode,
-        txn=parsed.txn,
-        properties=parsed.properties,
-        user_metadata=parsed.user_metadata,
+        schema_mode="overwrite" if write_options.overwrite_schema else schema_mode,
+        txn=write_options.txn,
+        properties=write_options.properties,
+        user_metadata=write_options.user_metadata,
     )
 
 
@@ -137,7 +128,7 @@ def _matching(
     columns, condition = values.get("replaceUsing"), values.get("replaceOn")
     if columns is None and condition is None:
         return None
-    others = [name for name in _OTHERS if values.get(name)]
+    others = [name for name in _INCOMPATIBLE if values.get(name)]
     if others or (columns is not None and condition is not None) or not overwrites:
         raise InvalidArgumentError(
             "replaceUsing and replaceOn require .mode('overwrite'): pass one of the two options, "
