@@ -27,7 +27,7 @@ pub struct Committed {
 impl Table {
     /// Commits a transaction; then writes the checkpoint if one is due, and the checksum if it can be derived
     /// from the previous one, the table is small, or a checkpoint is due. After writing a checkpoint, deletes
-    /// expired log files. At last, writes the symlink manifests, if the table has them.
+    /// expired log files. Finally writes the symlink manifests, if the table has them.
     ///
     /// # Errors
     ///
@@ -38,9 +38,10 @@ impl Table {
         let afterwards = match commit.version {
             Some(version) => {
                 let maintained = self.maintain(version, &commit, read.as_ref());
-                let manifests = match commit.manifests_due {
-                    true => self.generate_symlinks().map(drop),
-                    false => Ok(()),
+                let manifests = if commit.manifests_due {
+                    self.generate_symlinks().map(drop)
+                } else {
+                    Ok(())
                 };
                 maintained.and(manifests).err()
             }
