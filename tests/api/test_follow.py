@@ -287,6 +287,27 @@ def test_commits_missing_from_the_log_are_an_error_or_a_warning(
     assert ended.offset == until
 
 
+@pytest.mark.parametrize("kind", [None, "full-delta", "append-only"])
+def test_commits_missing_in_the_middle_are_skipped_on_request(tmp_path: Path, kind: Any) -> None:
+    table = dr.create_table(tmp_path / "t", pa.schema([("id", pa.int64())]))
+    for number in range(1, 9):
+        table.append([{"id": number}])
+        if number in (4, 6, 8):
+            table.checkpoint()
+    start = table.follow(starting_version=1).offset
+    for version in (3, 6):
+        (tmp_path / "t" / "_delta_log" / f"{version:020}.json").unlink()
+
+    with pytest.raises(dr.DeltaReplayError):
+        list(table.follow(offset=start, available_now=True, kind=kind))
+    stream = table.follow(offset=start, available_now=True, kind=kind, fail_on_data_loss=False)
+    with pytest.warns(dr.DeltaReplayWarning) as warned:
+        batches = list(stream)
+    assert [[row[0] for row in rows_of([batch])] for batch in batches] == [[1, 2], [4, 5], [7, 8]]
+    skipped = [str(warning.message).partition(" are")[0] for warning in warned]
+    assert skipped == ["versions 3 to 3", "versions 6 to 6"]
+
+
 def test_a_log_of_which_only_the_checkpoint_is_left(tmp_path: Path) -> None:
     table = dr.create_table(tmp_path / "t", pa.schema([("id", pa.int64())]))
     table.append([{"id": 1}])

@@ -233,7 +233,7 @@ impl Follow {
         // a batch of net changes contains no rows of the snapshot before them
         let is_separate = self.options.net().is_some() && !entries.is_empty();
         if !self.offset.initial && !limits.are_reached() && !is_separate {
-            self.add_commits(&mut limits, &mut entries)?;
+            while self.add_commits(&mut limits, &mut entries)? && entries.is_empty() {}
         }
         if entries.is_empty() {
             return Ok(None);
@@ -274,8 +274,9 @@ impl Follow {
         Ok(())
     }
 
-    /// Adds the next commits, up to the limits.
-    fn add_commits(&mut self, limits: &mut BatchLimits, entries: &mut Vec<Entry>) -> Result<()> {
+    /// Adds the next commits, up to the limits or to commits that are missing and may be skipped; returns
+    /// `true` for the latter.
+    fn add_commits(&mut self, limits: &mut BatchLimits, entries: &mut Vec<Entry>) -> Result<bool> {
         let mut first = self.offset.version;
         let listing = self.listing(first)?;
         // a version whose commit was cleaned up has a checkpoint
@@ -296,9 +297,15 @@ impl Follow {
             self.history = None;
             first = next;
         }
-        let newest = newest.min(last);
+        let mut newest = newest.min(last);
         if newest < first {
-            return Ok(());
+            return Ok(false);
+        }
+        let mut is_before_gap = false;
+        if self.options.skip_missing_commits {
+            let end = end_of_run(&listing.commits, first);
+            is_before_gap = end < newest;
+            newest = newest.min(end);
         }
         if self.history.is_none() && self.options.changes.is_some() {
             self.history = Some(self.first_history(first)?);
@@ -331,7 +338,7 @@ impl Follow {
                 {
                     // the next batch reads this commit again
                     self.history = None;
-                    return Ok(());
+                    return Ok(false);
                 }
                 limits.take(&rest);
                 self.offset = Offset {
@@ -343,10 +350,10 @@ impl Follow {
             }
             self.offset = Offset::before(&self.offset.table_id, version.saturating_add(1));
             if limits.are_reached() {
-                break;
+                return Ok(false);
             }
         }
-        Ok(())
+        Ok(is_before_gap)
     }
 
     fn listing(&mut self, first: u64) -> Result<LogListing> {
@@ -413,6 +420,15 @@ impl Follow {
         }
         Ok(())
     }
+}
+
+/// Returns the last version of the commits from `first` on before one is missing.
+fn end_of_run(commits: &[VersionedFile], first: u64) -> u64 {
+    let versions = commits.iter().map(|commit| commit.version);
+    let run = versions
+        .zip(first..)
+        .take_while(|(version, expected)| version == expected);
+    run.last().map_or(first, |(version, _)| version)
 }
 
 /// Returns the offset before the first file of the stream.
