@@ -202,6 +202,8 @@ WRONG = {
     "UPDATE t SET a = 1, a = 2": "duplicate assignment to a, at line 1, column 21",
     "OPTIMIZE t ZORDER BY (a": "expected ), not 'the end', at line 1, column 24",
     "VACUUM t RETAIN x HOURS": "expected a number, not 'x', at line 1, column 17",
+    "VACUUM t RETAIN nan HOURS": "expected a number, not 'nan', at line 1, column 17",
+    "VACUUM t RETAIN 1_0 HOURS": "expected a number, not '1_0', at line 1, column 17",
     "VACUUM t RETAIN 7": "expected HOURS, not 'the end', at line 1, column 18",
     "VACUUM t USING INVENTORY u": "expected RETAIN, DRY RUN, LITE or FULL, each once, not 'USING'",
     "VACUUM t RETAIN 9 HOURS DRY RUN RETAIN 1 HOURS": "each once, not 'RETAIN'",

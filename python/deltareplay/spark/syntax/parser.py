@@ -48,6 +48,11 @@ _UNITS = tuple(
     for plural in ("", "S")
 )
 
+#: A number, and its type as Spark's suffix.
+_NUMBER = re.compile(
+    r"(-?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)(?:bd|[lsydf])?", re.ASCII | re.IGNORECASE
+)
+
 
 @dataclass(frozen=True)
 class ConstantExpression:
@@ -192,12 +197,12 @@ class Parser:
         while self.token.start == start + len(text) and re.fullmatch(r"[\w.-]+", self.token.text):
             text += self.token.text
             self.index += 1
-        try:
-            return float(text)
-        except ValueError:
+        number = _NUMBER.fullmatch(text)
+        if number is None:
             if text:
                 self.index -= 1  # the error names the last token of the text
-            raise self.expected("a number") from None
+            raise self.expected("a number")
+        return float(number[1])
 
     def constant(self) -> Sql:
         """Return the SQL of a constant: a string, number, date, timestamp, boolean or NULL."""
