@@ -323,6 +323,7 @@ STATEMENTS = {
         "replaceOn": "t.id = s.id AND t.p <> 'q'"
     },
     "{t} REPLACE ON target.id = new_rows.id TABLE new_rows": {"replaceOn": "t.id = s.id"},
+    "{t} REPLACE ON {t}.id = s.id SELECT * FROM new_rows AS s": {"replaceOn": "t.id = s.id"},
     "{t} t BY NAME REPLACE ON t.id IS NOT DISTINCT FROM n.id (SELECT p, v, id FROM new_rows) n": {
         "replaceOn": "t.id <=> s.id"
     },

@@ -19,6 +19,7 @@ from deltareplay.spark.session import capabilities, settings
 from deltareplay.spark.statements.statement import SharedStatement, Statement
 from deltareplay.spark.syntax.names import path_of, quoted
 from deltareplay.spark.syntax.parser import QUERY, Parser
+from deltareplay.spark.syntax.qualifiers import aliases, with_aliases
 from deltareplay.spark.syntax.tokens import Sql, tokens
 from deltareplay.spark.writing import log_expressions
 from deltareplay.spark.writing.by_position import aligned_rows, check_positions, wrong_count
@@ -47,7 +48,7 @@ class Insert(SharedStatement):
         partition: Partition columns and their values as SQL; None for values from the query.
         using: The columns of ``REPLACE USING``.
         on: The condition of ``REPLACE ON``.
-        alias: The name of the table in ``on``.
+        alias: The alias of the table.
         query_alias: The name of the new rows in ``on``, if the query has one.
     """
 
@@ -62,7 +63,7 @@ class Insert(SharedStatement):
     partition: dict[str, str | None] = dataclasses.field(default_factory=dict)
     using: tuple[str, ...] = ()
     on: str | None = None
-    alias: str = "target"
+    alias: str | None = None
     query_alias: str | None = None
 
     @classmethod
@@ -99,12 +100,11 @@ class Insert(SharedStatement):
             self.using = tuple(parser.in_parentheses(parser.identifier))
         elif parser.takes("ON"):
             self.on = parser.condition_before_query()
-            alias = alias or ("target" if path_of(self.table) is not None else self.table[-1])
         elif parser.takes("WHERE"):
             self.where = parser.condition_before_query()
         else:
             raise parser.expected("WHERE, USING or ON")
-        self.alias = alias or "target"
+        self.alias = alias
         self.by_name = parser.takes("BY", "NAME") or self.by_name
         self.query = parser.query()
         if self.where is None:
@@ -116,7 +116,7 @@ class Insert(SharedStatement):
         snapshot = entry.table().snapshot()
         target = TargetTable.of(snapshot)
         if self.using or self.on is not None:
-            self._replace(spark, snapshot, target)
+            self._replace(spark, entry, snapshot, target)
             return empty_frame(spark)
         constants = _constants(self, target, settings.name_key(spark))
         _check_listed(self.columns or (), target, settings.name_key(spark))
@@ -153,14 +153,21 @@ class Insert(SharedStatement):
         """Return the rows of the query, whose columns have these names in the table."""
         return queries.run(spark, self.prefix.query(_with_defaults(spark, self, names, target)))
 
-    def _replace(self, spark: SparkSession, snapshot: Snapshot, target: TargetTable) -> None:
+    def _replace(
+        self, spark: SparkSession, entry: CatalogEntry, snapshot: Snapshot, target: TargetTable
+    ) -> None:
         """Replace the rows of the table that match a row of the query."""
+        qualifier, on = self.alias, self.on
+        if qualifier is None:
+            is_name = on is not None and path_of(self.table) is None
+            qualifier = self.table[-1] if is_name else "target"
+            on = with_aliases(on, aliases(entry.qualified_parts, qualifier))
         columns = [field.name for field in target.fields]
         evolves = self.evolves or settings.merges_schemas(spark)
         source = self._rows(spark, columns, target)
         alias = self.query_alias
-        if alias is None and self.on is not None and not capabilities.is_classic(spark):
-            alias = _source_alias(self.on, [self.alias, *source.columns])
+        if alias is None and on is not None and not capabilities.is_classic(spark):
+            alias = _source_alias(on, [qualifier, *source.columns])
         if alias is not None:
             source = source.alias(alias)
         if not self.by_name:
@@ -173,7 +180,7 @@ class Insert(SharedStatement):
         def convert(rows: DataFrame) -> DataFrame:
             return aligned_rows(rows, columns, target, evolves=evolves, by_name=self.by_name)
 
-        matching = Matching(self.using, self.on, self.alias, source, convert)
+        matching = Matching(self.using, on, qualifier, source, convert)
         write_rows(
             convert(source),
             snapshot,
