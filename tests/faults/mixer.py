@@ -12,6 +12,7 @@ import random
 import signal
 import sys
 import time
+import traceback
 import warnings
 from datetime import timedelta
 from pathlib import Path
@@ -113,8 +114,9 @@ def main() -> None:
         if child == 0:
             try:
                 mix(job)
+            except Exception:
+                traceback.print_exc()
             finally:
-                sys.stderr.flush()
                 os._exit(1)
         time.sleep(job["after"])
         os.kill(child, signal.SIGKILL)
