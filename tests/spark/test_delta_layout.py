@@ -69,6 +69,17 @@ def test_optimizes_partitions(spark: Any, tmp_path: Path) -> None:
     assert caught.value.code == "optimize.where"
 
 
+def test_combines_conditions(spark: Any, tmp_path: Path) -> None:
+    """As in delta-spark since 2.1, and the builder need not be assigned anew."""
+    frame = spark.range(8).selectExpr("id", "id % 2 AS p", "id % 4 DIV 2 AS q").repartition(4)
+    dr_spark.write(frame, tmp_path / "t", partition_columns=["p", "q"])
+    optimizer = DeltaTable.forPath(spark, str(tmp_path / "t")).optimize()
+    optimizer.where("p = 1 OR p = 9")
+    assert optimizer.where("q = 0") is optimizer
+    [row] = optimizer.executeZOrderBy("id").collect()
+    assert row["metrics"]["partitionsOptimized"] == 1
+
+
 @pytest.mark.parametrize("where", [None, "p = 2"], ids=["all", "a partition"])
 def test_optimizes_by_z_order(spark: Any, tmp_path: Path, where: str | None) -> None:
     frame = spark.range(40).selectExpr("id", "id % 7 AS col1", "id % 9 AS col2", "id % 3 AS p")

@@ -25,12 +25,14 @@ class DeltaOptimizeBuilder:
         self._where = where
 
     def where(self, partitionFilter: str) -> DeltaOptimizeBuilder:
-        """Restrict the operation to partitions.
+        """Restrict the operation to partitions; several conditions are combined by ``AND``.
 
         Args:
             partitionFilter: An SQL condition on partition columns.
         """
-        return DeltaOptimizeBuilder(self._spark, self._table, partitionFilter)
+        both = f"({self._where}) AND ({partitionFilter})"
+        self._where = partitionFilter if self._where is None else both
+        return self
 
     def executeCompaction(self) -> DataFrame:
         """Compact small files.
