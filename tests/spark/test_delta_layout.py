@@ -80,6 +80,27 @@ def test_combines_conditions(spark: Any, tmp_path: Path) -> None:
     assert row["metrics"]["partitionsOptimized"] == 1
 
 
+@pytest.mark.parametrize("zone", ["UTC", "Pacific/Kiritimati", "Pacific/Niue"])
+def test_optimizes_partitions_of_today(spark: Any, tmp_path: Path, zone: str) -> None:
+    """The condition in the documentation of ``OPTIMIZE``: the days since a time before now."""
+    path, saved = tmp_path / "t", spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", zone)
+    try:
+        days = "date_sub(current_date(), CAST(id % 3 AS INT)) AS day"
+        frame = spark.range(6).selectExpr("id", days).repartition(4)
+        dr_spark.write(frame, path, partition_columns=["day"])
+        for where, partitions in (
+            ("day = current_date()", 1),
+            ("day >= current_timestamp() - INTERVAL 1 DAY", 1),
+            ("day >= now() - INTERVAL 2 DAYS AND day < current_date", 1),
+        ):
+            sql = f"OPTIMIZE delta.`{path}` WHERE {where} ZORDER BY (id)"
+            [row] = dr_spark.sql(spark, sql).collect()
+            assert row["metrics"]["partitionsOptimized"] == partitions, where
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", saved)
+
+
 @pytest.mark.parametrize("where", [None, "p = 2"], ids=["all", "a partition"])
 def test_optimizes_by_z_order(spark: Any, tmp_path: Path, where: str | None) -> None:
     frame = spark.range(40).selectExpr("id", "id % 7 AS col1", "id % 9 AS col2", "id % 3 AS p")

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltareplay._expressions.filter_at import filter_at
 from deltareplay._names import parts_of
 from deltareplay._protocol.properties import property_of
 from deltareplay._snapshot.clustering import clustering_columns
@@ -118,9 +120,12 @@ def run(
 ) -> DataFrame:
     """Rewrite files, and return the metrics.
 
-    The arguments are those of ``deltareplay.spark.optimize``.
+    The arguments are those of ``deltareplay.spark.optimize``, and ``where`` may have the current
+    time.
     """
     check_spelling(spark, table, map(_path, z_order_by or ()), "alter.column")
+    if where is not None:
+        where = _at_current_time(spark, where)
     started = _now()
     before = table.snapshot()
     commit = optimize(spark, table, where=where, z_order_by=z_order_by, purge=purge, full=full)
@@ -129,6 +134,17 @@ def run(
     metrics["totalClusterParallelism"] = _parallelism(spark)
     row = {"path": location(table.uri), "metrics": metrics}
     return from_arrow(spark, pa.Table.from_pylist([row], _SCHEMA))
+
+
+def _at_current_time(spark: SparkSession, where: str) -> str:
+    """Replace the functions of the current time in a condition, if it has any.
+
+    The core has no time zone but UTC, so the time is what the clock shows in the session's zone.
+    """
+    if filter_at(where, datetime.min) == filter_at(where, datetime.max):
+        return where
+    [row] = spark.sql("SELECT CAST(current_timestamp() AS TIMESTAMP_NTZ) AS now").collect()
+    return filter_at(where, row.now)
 
 
 def _path(column: str) -> Sequence[str]:
