@@ -76,6 +76,9 @@ def test_names_of_constraints_ignore_case_beyond_ascii(tmp_path: Path) -> None:
     table.add_constraint("É", "x > 0")
     table.drop_constraint("É")
     assert table.snapshot().properties == {}
+    rule = {"delta.constraints.É": "x > 0"}  # other writers keep the case
+    other = dr.create_table(tmp_path / "o", pa.schema([("x", pa.int64())]), properties=rule)
+    refused("alter.constraint", lambda: other.add_constraint("é", "x > 1"))
 
 
 def test_constraints_are_not_accepted_as_properties(tmp_path: Path) -> None:

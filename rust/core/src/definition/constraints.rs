@@ -27,8 +27,7 @@ pub fn add_constraint(
         let message = "a constraint needs a name";
         return Err(Error::invalid("alter.constraint", message));
     }
-    let key = format!("{PREFIX}{name}");
-    if let Some(existing) = old.property(&key) {
+    if let Some((_, existing)) = find(old, &name) {
         let message = format!(
             "the constraint {} already exists: {}",
             clipped(&name),
@@ -39,7 +38,8 @@ pub fn add_constraint(
     let violated = Predicate::parse_sql(expression)?.not_true();
     violated.bind(&StructType::parse(&old.schema_string)?)?;
     let mut new = old.clone();
-    new.configuration.insert(key, expression.trim().to_owned());
+    new.configuration
+        .insert(format!("{PREFIX}{name}"), expression.trim().to_owned());
     Ok((new, violated))
 }
 
@@ -93,12 +93,17 @@ pub(super) fn is_constraint(key: &str) -> bool {
 
 /// Returns the old metadata without a constraint, and its expression; `None` if it does not exist.
 pub fn drop_constraint(old: &Metadata, name: &str) -> Option<(Metadata, String)> {
-    let property = format!("{PREFIX}{}", name.trim().to_lowercase());
+    let (key, _) = find(old, name)?;
     let mut new = old.clone();
-    let mut keys = old.configuration.keys();
-    let key = keys.find(|key| key.to_lowercase() == property)?;
     let expression = new.configuration.remove(key)?;
     Some((new, expression))
+}
+
+/// Returns the property of a constraint, whose name may have another case, and its expression.
+fn find<'a>(metadata: &'a Metadata, name: &str) -> Option<(&'a String, &'a String)> {
+    let property = format!("{PREFIX}{}", name.trim().to_lowercase());
+    let mut properties = metadata.configuration.iter();
+    properties.find(|(key, _)| key.to_lowercase() == property)
 }
 
 /// Returns the names of all constraints.
