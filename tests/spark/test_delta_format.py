@@ -513,7 +513,7 @@ def test_spark_cannot_use_a_name_of_the_catalog(delta: Any, path: str, name: str
     assert rows_of(dr_spark.DeltaTable.forName(delta, name).toDF()) == [(4,), (5,)]
     # Spark does not pass the path on to a Python source
     for call in (
-        lambda: delta.table(name).collect(),
+        lambda: delta.sql(f"SELECT * FROM {name}").collect(),
         lambda: delta.sql(f"INSERT INTO {name} VALUES (1)"),
     ):
         assert "DeltaTable.forName" in message(call)

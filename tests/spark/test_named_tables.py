@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from spark.support.delta_tables import rows_of
@@ -239,6 +240,21 @@ def test_save_as_table_creates_a_table_at_a_path(delta: Any, name: str, tmp_path
     assert not delta.catalog.tableExists(f"{name}_other")
     dr_spark.sql(delta, f"DROP TABLE {name}")
     assert dr_spark.count(delta, path) == 4
+
+
+def test_reads_by_name(delta: Any, named: str) -> None:
+    frame(delta).write.insertInto(named)
+    [path] = dr_spark.detail(delta, named).select("location").first()
+    for table in (named, f"spark_catalog.default.{named}", f"delta.`{urlsplit(path).path}`"):
+        assert rows_of(delta.table(table)) == rows_of(delta.read.table(table)) == ROWS
+    reader = delta.read.format("delta").option("versionAsOf", 0)
+    assert rows_of(reader.table(named)) == []
+    changes = delta.read.options(readChangeFeed=True, startingVersion=0).table(named)
+    assert rows_of(changes.select("id", "_change_type")) == [(1, "insert"), (2, "insert")]
+    delta.range(3).createOrReplaceTempView("shadow")
+    assert delta.table("shadow").count() == delta.read.table("shadow").count() == 3
+    with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
+        delta.table(f"{named}_none").collect()
 
 
 def test_spark_writes_tables_of_other_formats(delta: Any, name: str) -> None:

@@ -32,8 +32,8 @@ def register(spark: SparkSession, name: Literal["deltareplay", "delta"] = "delta
 
     From then on, PySpark's writers add an option for values that Spark does not pass to the format:
     the settings of the session that apply to ``write``, and ``partitionBy`` of streams.
-    ``insertInto``, ``saveAsTable``, ``writeTo(name).append()``, ``readStream.table`` and
-    ``toTable`` work for Delta tables in the session's catalog.
+    ``insertInto``, ``saveAsTable``, ``writeTo(name).append()``, ``spark.table``, ``read.table``,
+    ``readStream.table`` and ``toTable`` work for Delta tables in the session's catalog.
 
     Filters are pushed if ``spark.sql.python.filterPushdown.enabled`` was set before this call
     (Spark 4.1).

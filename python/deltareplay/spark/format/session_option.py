@@ -4,8 +4,9 @@ Spark drops ``partitionBy`` of a stream, and a Python worker sees no settings of
 ``register`` extends PySpark's writers: for these formats, they add an option. Spark refuses
 ``partitionBy`` of a batch and the modes ``error`` and ``ignore``, so the writers check whether the
 table exists, and then append. Spark does not pass on the path of a named table either, so writes by
-name call ``write``. So do writes that replace some rows, which run Spark jobs before they commit.
-Streams by name get the path of the table.
+name call ``write``, and reads by name ``read``. Writes that replace some rows call ``write``, too,
+as they run Spark jobs before they commit. Streams by name, and reads with options, get the path of
+the table.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from deltareplay.spark.format.options import (
     replaces_rows,
     table,
 )
+from deltareplay.spark.scan.read import read
 from deltareplay.spark.session import capabilities, internals, settings
 
 if TYPE_CHECKING:
@@ -61,10 +63,10 @@ def extend_writers(spark: SparkSession, name: str) -> None:
     """Extend PySpark's writers, classic or Connect, to pass settings on to a format."""
     _formats.add(name)
     if capabilities.is_classic(spark):
-        from pyspark.sql import readwriter
+        from pyspark.sql import readwriter, session
         from pyspark.sql.streaming import readwriter as streaming
     else:
-        from pyspark.sql.connect import readwriter
+        from pyspark.sql.connect import readwriter, session
         from pyspark.sql.connect.streaming import readwriter as streaming
     with _extending:
         if readwriter.DataFrameWriter not in _extended:
@@ -75,6 +77,7 @@ def extend_writers(spark: SparkSession, name: str) -> None:
             _by_name(readwriter.DataFrameWriter, "insertInto", _insert_into)
             _by_name(readwriter.DataFrameWriter, "saveAsTable", _save_as_table)
             _stream_by_name(streaming)
+            _read_by_name(readwriter.DataFrameReader, session.SparkSession)
             verbs = readwriter.DataFrameWriterV2
             _keep_table(verbs)
             _keep_options(verbs)
@@ -380,6 +383,27 @@ def _stream_by_name(streaming: Any) -> None:
         return table(self, tableName) if path is None else self.format(_own_format()).load(path)
 
     writer.toTable, reader.table = toTable, named
+
+
+def _read_by_name(reader: Any, session: Any) -> None:
+    """Extend ``spark.read.table`` and ``spark.table``, which read Delta tables by ``read``."""
+    _keep_options(reader)
+    reader_table, session_table = reader.table, session.table
+
+    @functools.wraps(reader_table)
+    def named(self: Any, tableName: str) -> Any:  # noqa: N803 PySpark's name
+        spark, options = internals.session_of_reader(self), getattr(self, _OPTIONS, {})
+        path = named_tables.path_of(spark, tableName)
+        if path is None:
+            return reader_table(self, tableName)
+        return self.format(_own_format()).load(path) if options else read(spark, tableName)
+
+    @functools.wraps(session_table)
+    def table(self: Any, tableName: str) -> Any:  # noqa: N803 PySpark's name
+        is_delta = named_tables.path_of(self, tableName) is not None
+        return read(self, tableName) if is_delta else session_table(self, tableName)
+
+    reader.table, session.table = named, table
 
 
 def _own_format() -> str:

@@ -102,7 +102,7 @@ def session_of(writer: Any) -> SparkSession:
 
 
 def session_of_reader(reader: Any) -> SparkSession:
-    """Return the session of a reader of streams."""
+    """Return the session of a reader, of batches or of a stream."""
     spark: SparkSession = getattr(reader, "_spark", None) or reader._client
     return spark
 

@@ -114,8 +114,8 @@ def sql(spark: SparkSession, text: str, args: arguments.Arguments | None = None)
     ``SHOW PARTITIONS`` work on Delta tables; queries may use ``table_changes``,
     ``table_changes_by_path`` and ``_metadata``.
 
-    Without the jar, ``spark.sql`` and ``spark.table`` themselves read no Delta table by its name,
-    because Spark does not pass the path on.
+    Without the jar, ``spark.sql`` itself reads no Delta table by its name, because Spark does not
+    pass the path on.
 
     Args:
         spark: The session.
