@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 
 use super::failures::repeat;
-use super::{FileMeta, Location, OnEnd, Request, Storage, UnlistedEntry, now, open_location};
+use super::{
+    FileMeta, Location, OnEnd, Request, Storage, UnlistedEntry, forward, now, open_location,
+};
 use crate::error::Result;
 
 /// New credentials are requested this many milliseconds before the old ones expire, or after half of their
@@ -142,28 +144,35 @@ impl VendedStorage {
 }
 
 impl Storage for VendedStorage {
-    fn root(&self) -> &str {
-        self.plain.root()
+    forward! {
+        self => self.plain;
+        root() -> &str;
+        max_requests() -> Option<usize>;
+        check_readable(path: &str) -> Result<()>;
+        is_link(path: &str) -> bool;
+        outside_target(path: &str) -> Option<String>;
     }
 
-    fn list(&self, directory: &str, from: &str) -> Result<Vec<FileMeta>> {
-        self.open(Access::Read)?.list(directory, from)
+    forward! {
+        self => self.open(Access::Read)?;
+        list(directory: &str, from: &str) -> Result<Vec<FileMeta>>;
+        read(path: &str) -> Result<Bytes>;
+        read_at_most(path: &str, max_bytes: u64) -> Result<Bytes>;
+        read_ranges(path: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>>;
+        head(path: &str) -> Result<FileMeta>;
+        list_below(directory: &str, enter: &(dyn Fn(&str) -> bool + Sync)) -> Result<Vec<FileMeta>>;
+        find_unlisted(enter: &(dyn Fn(&str) -> bool + Sync)) -> Result<Option<UnlistedEntry>>;
+        list_directories(enter: &(dyn Fn(&str) -> bool + Sync)) -> Result<Vec<FileMeta>>;
     }
 
-    fn read(&self, path: &str) -> Result<Bytes> {
-        self.open(Access::Read)?.read(path)
-    }
-
-    fn read_at_most(&self, path: &str, max_bytes: u64) -> Result<Bytes> {
-        self.open(Access::Read)?.read_at_most(path, max_bytes)
-    }
-
-    fn read_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        self.open(Access::Read)?.read_ranges(path, ranges)
-    }
-
-    fn max_requests(&self) -> Option<usize> {
-        self.plain.max_requests()
+    forward! {
+        self => self.open(Access::ReadWrite)?;
+        put_if_absent(path: &str, bytes: &[u8]) -> Result<bool>;
+        put_if_absent_unsynced(path: &str, bytes: &[u8]) -> Result<bool>;
+        put(path: &str, bytes: &[u8]) -> Result<()>;
+        copy(from: &str, to: &str) -> Result<bool>;
+        put_pieces(path: &str, pieces: &mut dyn FnMut() -> Result<Option<Bytes>>) -> Result<bool>;
+        delete_empty(directory: &str) -> Result<bool>;
     }
 
     fn begin_read(&self, path: &str, ranges: &[Range<u64>], on_end: OnEnd) -> Request {
@@ -178,70 +187,6 @@ impl Storage for VendedStorage {
             Ok(storage) => storage.read_many(paths),
             Err(error) => repeat(&error, paths),
         }
-    }
-
-    fn head(&self, path: &str) -> Result<FileMeta> {
-        self.open(Access::Read)?.head(path)
-    }
-
-    fn check_readable(&self, path: &str) -> Result<()> {
-        self.plain.check_readable(path)
-    }
-
-    fn put_if_absent(&self, path: &str, bytes: &[u8]) -> Result<bool> {
-        self.open(Access::ReadWrite)?.put_if_absent(path, bytes)
-    }
-
-    fn put_if_absent_unsynced(&self, path: &str, bytes: &[u8]) -> Result<bool> {
-        self.open(Access::ReadWrite)?
-            .put_if_absent_unsynced(path, bytes)
-    }
-
-    fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
-        self.open(Access::ReadWrite)?.put(path, bytes)
-    }
-
-    fn list_below(
-        &self,
-        directory: &str,
-        enter: &(dyn Fn(&str) -> bool + Sync),
-    ) -> Result<Vec<FileMeta>> {
-        self.open(Access::Read)?.list_below(directory, enter)
-    }
-
-    fn find_unlisted(
-        &self,
-        enter: &(dyn Fn(&str) -> bool + Sync),
-    ) -> Result<Option<UnlistedEntry>> {
-        self.open(Access::Read)?.find_unlisted(enter)
-    }
-
-    fn copy(&self, from: &str, to: &str) -> Result<bool> {
-        self.open(Access::ReadWrite)?.copy(from, to)
-    }
-
-    fn put_pieces(
-        &self,
-        path: &str,
-        pieces: &mut dyn FnMut() -> Result<Option<Bytes>>,
-    ) -> Result<bool> {
-        self.open(Access::ReadWrite)?.put_pieces(path, pieces)
-    }
-
-    fn list_directories(&self, enter: &(dyn Fn(&str) -> bool + Sync)) -> Result<Vec<FileMeta>> {
-        self.open(Access::Read)?.list_directories(enter)
-    }
-
-    fn delete_empty(&self, directory: &str) -> Result<bool> {
-        self.open(Access::ReadWrite)?.delete_empty(directory)
-    }
-
-    fn is_link(&self, path: &str) -> bool {
-        self.plain.is_link(path)
-    }
-
-    fn outside_target(&self, path: &str) -> Option<String> {
-        self.plain.outside_target(path)
     }
 
     fn delete(&self, paths: &[&str]) -> Vec<Result<()>> {

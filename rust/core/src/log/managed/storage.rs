@@ -7,11 +7,24 @@ use bytes::Bytes;
 
 use super::{LOG_DIRECTORY, ManagedLog, committed_version};
 use crate::error::Result;
-use crate::storage::{FileMeta, OnEnd, Request, Storage, UnlistedEntry, is_below, slices};
+use crate::storage::{FileMeta, OnEnd, Request, Storage, UnlistedEntry, forward, is_below, slices};
 
 impl Storage for ManagedLog {
-    fn root(&self) -> &str {
-        self.files.root()
+    forward! {
+        self => self.files;
+        root() -> &str;
+        max_requests() -> Option<usize>;
+        check_readable(path: &str) -> Result<()>;
+        put(path: &str, bytes: &[u8]) -> Result<()>;
+        list_below(directory: &str, enter: &(dyn Fn(&str) -> bool + Sync)) -> Result<Vec<FileMeta>>;
+        find_unlisted(enter: &(dyn Fn(&str) -> bool + Sync)) -> Result<Option<UnlistedEntry>>;
+        copy(from: &str, to: &str) -> Result<bool>;
+        put_pieces(path: &str, pieces: &mut dyn FnMut() -> Result<Option<Bytes>>) -> Result<bool>;
+        list_directories(enter: &(dyn Fn(&str) -> bool + Sync)) -> Result<Vec<FileMeta>>;
+        delete_empty(directory: &str) -> Result<bool>;
+        is_link(path: &str) -> bool;
+        outside_target(path: &str) -> Option<String>;
+        delete(paths: &[&str]) -> Vec<Result<()>>;
     }
 
     fn list(&self, directory: &str, from: &str) -> Result<Vec<FileMeta>> {
@@ -37,10 +50,6 @@ impl Storage for ManagedLog {
             Some(bytes) => slices(&bytes, ranges, path),
             None => self.files.read_ranges(path, ranges),
         })
-    }
-
-    fn max_requests(&self) -> Option<usize> {
-        self.files.max_requests()
     }
 
     fn begin_read(&self, path: &str, ranges: &[Range<u64>], on_end: OnEnd) -> Request {
@@ -73,10 +82,6 @@ impl Storage for ManagedLog {
         self.head_of(path)
     }
 
-    fn check_readable(&self, path: &str) -> Result<()> {
-        self.files.check_readable(path)
-    }
-
     fn put_if_absent(&self, path: &str, bytes: &[u8]) -> Result<bool> {
         match self.version_to_ratify(path)? {
             Some(version) => self.commit(version, bytes, true),
@@ -89,57 +94,6 @@ impl Storage for ManagedLog {
             Some(version) => self.commit(version, bytes, false),
             None => self.files.put_if_absent_unsynced(path, bytes),
         }
-    }
-
-    fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
-        self.files.put(path, bytes)
-    }
-
-    fn list_below(
-        &self,
-        directory: &str,
-        enter: &(dyn Fn(&str) -> bool + Sync),
-    ) -> Result<Vec<FileMeta>> {
-        self.files.list_below(directory, enter)
-    }
-
-    fn find_unlisted(
-        &self,
-        enter: &(dyn Fn(&str) -> bool + Sync),
-    ) -> Result<Option<UnlistedEntry>> {
-        self.files.find_unlisted(enter)
-    }
-
-    fn copy(&self, from: &str, to: &str) -> Result<bool> {
-        self.files.copy(from, to)
-    }
-
-    fn put_pieces(
-        &self,
-        path: &str,
-        pieces: &mut dyn FnMut() -> Result<Option<Bytes>>,
-    ) -> Result<bool> {
-        self.files.put_pieces(path, pieces)
-    }
-
-    fn list_directories(&self, enter: &(dyn Fn(&str) -> bool + Sync)) -> Result<Vec<FileMeta>> {
-        self.files.list_directories(enter)
-    }
-
-    fn delete_empty(&self, directory: &str) -> Result<bool> {
-        self.files.delete_empty(directory)
-    }
-
-    fn is_link(&self, path: &str) -> bool {
-        self.files.is_link(path)
-    }
-
-    fn outside_target(&self, path: &str) -> Option<String> {
-        self.files.outside_target(path)
-    }
-
-    fn delete(&self, paths: &[&str]) -> Vec<Result<()>> {
-        self.files.delete(paths)
     }
 }
 

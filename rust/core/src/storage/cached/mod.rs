@@ -13,7 +13,7 @@ use bytes::Bytes;
 use super::failures::{check_size, slices};
 use super::file_bytes::{MAX_SINGLE_REQUEST, bytes_of_range};
 use super::object::ahead::{PendingRange, RangeAhead};
-use super::{FileMeta, Location, ObjectStorage, OnEnd, Request, Storage, now};
+use super::{FileMeta, Location, ObjectStorage, OnEnd, Request, Storage, forward, now};
 use crate::error::Result;
 
 mod log_cache;
@@ -270,8 +270,12 @@ fn is_immutable(path: &str) -> bool {
 }
 
 impl Storage for CachedStorage {
-    fn root(&self) -> &str {
-        self.files.root()
+    forward! {
+        self => self.files;
+        root() -> &str;
+        max_requests() -> Option<usize>;
+        head(path: &str) -> Result<FileMeta>;
+        list_below(directory: &str, enter: &(dyn Fn(&str) -> bool + Sync)) -> Result<Vec<FileMeta>>;
     }
 
     fn list(&self, directory: &str, from: &str) -> Result<Vec<FileMeta>> {
@@ -326,10 +330,6 @@ impl Storage for CachedStorage {
         }
     }
 
-    fn max_requests(&self) -> Option<usize> {
-        self.files.max_requests()
-    }
-
     fn begin_read(&self, path: &str, ranges: &[Range<u64>], on_end: OnEnd) -> Request {
         if is_immutable(path) {
             // a part may be cached
@@ -382,10 +382,6 @@ impl Storage for CachedStorage {
         (log_cache::budget() > 0).then_some(self)
     }
 
-    fn head(&self, path: &str) -> Result<FileMeta> {
-        self.files.head(path)
-    }
-
     fn put_if_absent(&self, path: &str, bytes: &[u8]) -> Result<bool> {
         let bytes = Bytes::copy_from_slice(bytes);
         let created = self.files.create(path, bytes.clone())?;
@@ -411,14 +407,6 @@ impl Storage for CachedStorage {
     fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
         self.remove(path);
         self.files.put(path, bytes)
-    }
-
-    fn list_below(
-        &self,
-        directory: &str,
-        enter: &(dyn Fn(&str) -> bool + Sync),
-    ) -> Result<Vec<FileMeta>> {
-        self.files.list_below(directory, enter)
     }
 
     fn copy(&self, from: &str, to: &str) -> Result<bool> {
