@@ -3,13 +3,10 @@
 //! Spark stores its own schema in the footer, which is more precise than Parquet's and takes precedence. All
 //! columns are nullable, as in everything that Spark reads from files.
 
-use std::sync::Arc;
-
-use arrow_schema::{DataType as ArrowType, Field, FieldRef, Fields, Schema, TimeUnit};
-use parquet::basic::Type as PhysicalType;
 use parquet::file::metadata::ParquetMetaData;
 
 use super::footer::arrow_schema;
+use crate::codec::parquet_file::int96_in_micros;
 use crate::error::Result;
 use crate::replay::Source;
 use crate::scan::data_file::FOOTER_RULES;
@@ -38,37 +35,10 @@ fn schema(footer: &ParquetMetaData) -> Result<StructType> {
     if let Some(spark) = spark {
         return nullable(&spark);
     }
-    let arrow_schema = arrow_schema(file.schema_descr())?;
-    let leaves = file.schema_descr().columns().iter();
-    let mut is_int96 = leaves.map(|leaf| leaf.physical_type() == PhysicalType::INT96);
-    let fields: Vec<FieldRef> = arrow_schema
-        .fields()
-        .iter()
-        .map(|field| int96_as_timestamp(field, &mut is_int96))
-        .collect();
-    nullable(&StructType::from_arrow(&Schema::new(fields))?)
-}
-
-/// Replaces the type of 96-bit timestamps by one with a time zone. `is_int96` has one value for each leaf
-/// column, in order.
-fn int96_as_timestamp(field: &FieldRef, is_int96: &mut dyn Iterator<Item = bool>) -> FieldRef {
-    let data_type = match field.data_type() {
-        ArrowType::Struct(parts) => ArrowType::Struct(
-            parts
-                .iter()
-                .map(|part| int96_as_timestamp(part, is_int96))
-                .collect::<Fields>(),
-        ),
-        ArrowType::List(element) => ArrowType::List(int96_as_timestamp(element, is_int96)),
-        ArrowType::Map(entries, sorted) => {
-            ArrowType::Map(int96_as_timestamp(entries, is_int96), *sorted)
-        }
-        other => match is_int96.next() {
-            Some(true) => ArrowType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
-            _ => other.clone(),
-        },
-    };
-    Arc::new(Field::new(field.name(), data_type, true))
+    let plain = arrow_schema(file.schema_descr())?;
+    let with_micros = int96_in_micros(&plain, file.schema_descr(), Some("UTC"));
+    let schema = with_micros.unwrap_or(plain);
+    nullable(&StructType::from_arrow(&schema)?)
 }
 
 /// Returns the schema with all fields nullable, without the metadata of the table that the file was written for.

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, TimeUnit};
-use parquet::basic::Type;
+use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
 use parquet::schema::types::SchemaDescriptor;
 
 use super::FileAction;
 use crate::codec::file_actions::{ADD_FIELDS, REMOVE_FIELDS};
 use crate::codec::filter_concat::with_string_views;
+use crate::codec::parquet_file::int96_in_micros;
 use crate::error::{Error, Result};
 
 /// Checks that every field of a file action has the protocol's type, an integer type of another width, or for a
@@ -75,25 +75,17 @@ fn check_type(name: &str, actual: &DataType, expected: &DataType) -> Result<()> 
 /// views, except in typed structs, which keep their types; and 96-bit timestamps in microseconds, since distant
 /// dates overflow in nanoseconds.
 pub(super) fn reading_schema(plain: &Schema, parquet: &SchemaDescriptor) -> Schema {
-    let int96_leaves: Vec<&[String]> = parquet
-        .columns()
-        .iter()
-        .filter(|leaf| leaf.physical_type() == Type::INT96)
-        .map(|leaf| leaf.path().parts())
-        .collect();
-    let roots = plain.fields().iter().map(|root| {
+    let with_micros = int96_in_micros(plain, parquet, Some("UTC"));
+    let roots = with_micros.as_ref().unwrap_or(plain).fields();
+    let roots = roots.iter().map(|root| {
         let DataType::Struct(children) = root.data_type() else {
             return Arc::clone(root);
         };
         let children = children.iter().map(|child| {
-            if !child.name().ends_with("_parsed") {
-                return with_type(child, with_string_views(child.data_type()));
-            }
-            if int96_leaves.is_empty() {
+            if child.name().ends_with("_parsed") {
                 return Arc::clone(child);
             }
-            let mut path = vec![root.name().clone(), child.name().clone()];
-            in_microseconds(child, &int96_leaves, &mut path)
+            with_type(child, with_string_views(child.data_type()))
         });
         with_type(root, DataType::Struct(children.collect()))
     });
@@ -102,31 +94,4 @@ pub(super) fn reading_schema(plain: &Schema, parquet: &SchemaDescriptor) -> Sche
 
 fn with_type(field: &Field, data_type: DataType) -> FieldRef {
     Arc::new(field.clone().with_data_type(data_type))
-}
-
-/// Returns the field with 96-bit timestamps in microseconds. Recurses into structs; the depth is bounded by the footer
-/// decoder.
-fn in_microseconds(
-    field: &FieldRef,
-    int96_leaves: &[&[String]],
-    path: &mut Vec<String>,
-) -> FieldRef {
-    match field.data_type() {
-        DataType::Struct(children) => {
-            let children = children.iter().map(|child| {
-                path.push(child.name().clone());
-                let child = in_microseconds(child, int96_leaves, path);
-                path.pop();
-                child
-            });
-            with_type(field, DataType::Struct(children.collect()))
-        }
-        DataType::Timestamp(TimeUnit::Nanosecond, None)
-            if int96_leaves.contains(&path.as_slice()) =>
-        {
-            let utc = Some("UTC".into());
-            with_type(field, DataType::Timestamp(TimeUnit::Microsecond, utc))
-        }
-        _ => Arc::clone(field),
-    }
 }

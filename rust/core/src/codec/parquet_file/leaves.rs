@@ -1,6 +1,8 @@
 //! The leaf columns of a data file's Arrow schema, in the order of the Parquet columns.
 
-use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
+use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, TimeUnit};
+use parquet::basic::Type as PhysicalType;
+use parquet::schema::types::SchemaDescriptor;
 
 /// Returns the types of all leaves, by the index of the Parquet column.
 pub(super) fn leaf_types(schema: &Schema) -> Vec<DataType> {
@@ -25,6 +27,25 @@ pub(crate) fn with_leaf_types(
         .map(|field| retyped(field, &mut leaf, new_type))
         .collect();
     Schema::new_with_metadata(fields, schema.metadata().clone())
+}
+
+/// Returns the schema with 96-bit timestamps in microseconds, Delta's unit, with this time zone; `None` if there are
+/// none. Arrow's default, nanoseconds, ends in the year 2262.
+pub(crate) fn int96_in_micros(
+    schema: &Schema,
+    parquet: &SchemaDescriptor,
+    zone: Option<&str>,
+) -> Option<Schema> {
+    let is_int96 = |leaf: usize| {
+        let leaf = parquet.columns().get(leaf);
+        leaf.is_some_and(|leaf| leaf.physical_type() == PhysicalType::INT96)
+    };
+    if !(0..parquet.num_columns()).any(is_int96) {
+        return None;
+    }
+    let micros = DataType::Timestamp(TimeUnit::Microsecond, zone.map(Into::into));
+    let new_type = &mut |leaf, _: &_| is_int96(leaf).then(|| micros.clone());
+    Some(with_leaf_types(schema, new_type))
 }
 
 fn retyped(

@@ -39,7 +39,7 @@ mod write;
 
 pub(crate) use batch_plan::{MAX_BATCH_BYTES, width};
 pub use fetched::FetchedBytes;
-pub(crate) use leaves::with_leaf_types;
+pub(crate) use leaves::int96_in_micros;
 pub(crate) use legacy_calendar::{LegacyCalendar, LegacyColumns};
 pub(crate) use row_group::BatchSize;
 pub use row_group::RowGroupRequest;

@@ -3,15 +3,12 @@
 use std::collections::HashMap;
 use std::ops::Range;
 use std::slice;
-use std::sync::Arc;
 
-use arrow_schema::{DataType as ArrowType, Field, FieldRef, Schema, SchemaRef, TimeUnit};
+use arrow_schema::{DataType as ArrowType, Field, FieldRef, Schema};
 use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
-use parquet::basic::Type as PhysicalType;
 use parquet::file::metadata::FileMetaData;
-use parquet::schema::types::SchemaDescriptor;
 
-use crate::codec::parquet_file::{LegacyColumns, with_leaf_types};
+use crate::codec::parquet_file::LegacyColumns;
 use crate::error::{Error, Result};
 use crate::spec::schema::MAX_TYPE_DEPTH;
 
@@ -104,21 +101,6 @@ fn parts(data_type: &ArrowType) -> Option<&[FieldRef]> {
         ArrowType::Map(entries, _) => parts(entries.data_type()),
         _ => None,
     }
-}
-
-/// Returns the schema with 96-bit timestamps in microseconds, Delta's unit; `None` if there are none. Arrow's
-/// default, nanoseconds, ends in the year 2262.
-pub(super) fn int96_in_micros(schema: &Schema, parquet: &SchemaDescriptor) -> Option<SchemaRef> {
-    let is_int96 = |leaf: usize| {
-        leaf < parquet.num_columns() && parquet.column(leaf).physical_type() == PhysicalType::INT96
-    };
-    if !(0..parquet.num_columns()).any(is_int96) {
-        return None;
-    }
-    let schema = with_leaf_types(schema, &mut |leaf, _| {
-        is_int96(leaf).then_some(ArrowType::Timestamp(TimeUnit::Microsecond, None))
-    });
-    Some(Arc::new(schema))
 }
 
 /// Finds columns among siblings by name.

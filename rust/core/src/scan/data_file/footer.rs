@@ -7,8 +7,7 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaData;
 
 use super::DataFile;
-use super::file_schema::int96_in_micros;
-use crate::codec::parquet_file::{FooterRules, MAX_BATCH_BYTES, width};
+use crate::codec::parquet_file::{FooterRules, MAX_BATCH_BYTES, int96_in_micros, width};
 use crate::error::{Error, ErrorKind, Result};
 use crate::storage::{FileBytes, Footer, Storage, footer_of};
 
@@ -80,9 +79,11 @@ pub(super) fn arrow_metadata(
 ) -> Result<ArrowReaderMetadata, ParquetError> {
     let options = || ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     let plain = ArrowReaderMetadata::try_new(Arc::clone(&metadata), options())?;
-    match int96_in_micros(plain.schema(), plain.parquet_schema()) {
+    match int96_in_micros(plain.schema(), plain.parquet_schema(), None) {
         None => Ok(plain),
-        Some(schema) => ArrowReaderMetadata::try_new(metadata, options().with_schema(schema)),
+        Some(schema) => {
+            ArrowReaderMetadata::try_new(metadata, options().with_schema(Arc::new(schema)))
+        }
     }
 }
 
