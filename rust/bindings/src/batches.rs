@@ -1,14 +1,16 @@
 //! Export and import of Arrow data by the C data interface: nothing is copied, and reading a stream needs
 //! no interpreter lock.
 
+use std::iter;
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, to_ffi};
 use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
-use arrow_array::{Array, RecordBatch, RecordBatchReader, StructArray};
+use arrow_array::{Array, RecordBatch, RecordBatchIterator, RecordBatchReader, StructArray};
 use arrow_schema::{ArrowError, SchemaRef};
+use deltareplay_core::codec::batches as core;
 use deltareplay_core::error::{Error, Result, panic_message};
 use deltareplay_core::table::FileTable;
 use pyo3::exceptions::PyRuntimeError;
@@ -22,11 +24,11 @@ use crate::gate::detached;
 /// child does not have.
 pub(crate) struct Batches {
     process: u32,
-    inner: ManuallyDrop<Box<dyn Iterator<Item = Result<RecordBatch>> + Send>>,
+    inner: ManuallyDrop<core::Batches>,
 }
 
 impl Batches {
-    fn new(inner: Box<dyn Iterator<Item = Result<RecordBatch>> + Send>) -> Self {
+    fn new(inner: core::Batches) -> Self {
         Self {
             process: std::process::id(),
             inner: ManuallyDrop::new(inner),
@@ -115,8 +117,9 @@ impl ArrowTable {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         drop(requested_schema); // only a hint: the consumer casts
-        let batches = Batches::new(Box::new(self.batches.clone().into_iter().map(Ok)));
-        stream_capsule(py, Arc::clone(&self.schema), batches)
+        let batches = self.batches.clone().into_iter().map(Ok);
+        let batches = core::Batches::new(Arc::clone(&self.schema), batches);
+        stream_capsule(py, Batches::new(batches))
     }
 }
 
@@ -151,12 +154,9 @@ pub(crate) struct BatchIterator {
 }
 
 impl BatchIterator {
-    pub(crate) fn new(
-        schema: SchemaRef,
-        batches: Box<dyn Iterator<Item = Result<RecordBatch>> + Send>,
-    ) -> Self {
+    pub(crate) fn new(batches: core::Batches) -> Self {
         Self {
-            schema,
+            schema: batches.schema(),
             process: std::process::id(),
             batches: Mutex::new(Some(Batches::new(batches))),
         }
@@ -207,7 +207,7 @@ impl BatchIterator {
                 "these batches have already been read",
             ));
         };
-        stream_capsule(py, Arc::clone(&self.schema), batches)
+        stream_capsule(py, batches)
     }
 }
 
@@ -216,14 +216,21 @@ fn schema_capsule<'py>(py: Python<'py>, schema: &SchemaRef) -> PyResult<Bound<'p
     PyCapsule::new_with_value::<FFI_ArrowSchema>(py, schema, c"arrow_schema")
 }
 
-fn stream_capsule(
-    py: Python<'_>,
-    schema: SchemaRef,
-    batches: Batches,
-) -> PyResult<Bound<'_, PyCapsule>> {
+fn stream_capsule(py: Python<'_>, mut batches: Batches) -> PyResult<Bound<'_, PyCapsule>> {
+    let schema = batches.inner.schema();
     // before the export, since a consumer of the stream would report an invalid schema as its own error
     drop(c_schema(py, &schema)?);
-    let stream = FFI_ArrowArrayStream::new(Box::new(Reader { schema, batches }));
+    // errors become text, and no panic crosses the boundary
+    let next = move || match catch_unwind(AssertUnwindSafe(|| batches.next())) {
+        Ok(next) => next.map(|batch| batch.map_err(|e| ArrowError::ExternalError(Box::new(e)))),
+        Err(payload) => {
+            let message = panic_message(payload.as_ref());
+            let error = ArrowError::ComputeError(format!("a bug in deltareplay: {message}"));
+            Some(Err(error))
+        }
+    };
+    let reader = RecordBatchIterator::new(iter::from_fn(next), schema);
+    let stream = FFI_ArrowArrayStream::new(Box::new(reader));
     PyCapsule::new_with_value::<FFI_ArrowArrayStream>(py, stream, c"arrow_array_stream")
 }
 
@@ -238,33 +245,6 @@ fn unsupported_schema(py: Python<'_>, cause: &ArrowError) -> PyErr {
     to_exception(py, &Error::unsupported("schema.name", message))
 }
 
-/// The batches for the C stream interface: errors become text, and no panic crosses the boundary.
-struct Reader {
-    schema: SchemaRef,
-    batches: Batches,
-}
-
-impl Iterator for Reader {
-    type Item = std::result::Result<RecordBatch, ArrowError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        match catch_unwind(AssertUnwindSafe(|| self.batches.next())) {
-            Ok(next) => next.map(|batch| batch.map_err(|e| ArrowError::ExternalError(Box::new(e)))),
-            Err(payload) => {
-                let message = panic_message(payload.as_ref());
-                let error = ArrowError::ComputeError(format!("a bug in deltareplay: {message}"));
-                Some(Err(error))
-            }
-        }
-    }
-}
-
-impl RecordBatchReader for Reader {
-    fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.schema)
-    }
-}
-
 /// Runs code that imports foreign data by the C data interface. The `arrow` crate panics for some structs that
 /// break its rules, such as those with negative lengths.
 pub(crate) fn import<T>(
@@ -274,23 +254,6 @@ pub(crate) fn import<T>(
         let message = panic_message(payload.as_ref());
         Err(ArrowError::CDataInterface(message))
     })
-}
-
-/// The batches of a foreign stream.
-struct Imported(RecordBatchStreamReader);
-
-impl Iterator for Imported {
-    type Item = std::result::Result<RecordBatch, ArrowError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        import(|| self.0.next().transpose()).transpose()
-    }
-}
-
-impl RecordBatchReader for Imported {
-    fn schema(&self) -> SchemaRef {
-        self.0.schema()
-    }
 }
 
 /// Returns the batches of a Python object with the Arrow C stream interface; reads nothing yet.
@@ -309,5 +272,8 @@ pub(crate) fn stream(owner: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatchRe
     // SAFETY: the name of the capsule, which was checked, guarantees that it holds an `ArrowArrayStream`;
     // `from_raw` moves the struct out of the capsule, and leaves a released one there.
     let reader = import(|| unsafe { RecordBatchStreamReader::from_raw(stream.as_ptr().cast()) });
-    Ok(Box::new(Imported(reader.map_err(|cause| invalid(&cause))?)))
+    let mut reader = reader.map_err(|cause| invalid(&cause))?;
+    let schema = reader.schema();
+    let batches = iter::from_fn(move || import(|| reader.next().transpose()).transpose());
+    Ok(Box::new(RecordBatchIterator::new(batches, schema)))
 }

@@ -35,8 +35,7 @@ impl Changes {
 
     /// Returns the rows, read on demand.
     fn rows(&self, py: Python<'_>) -> PyResult<BatchIterator> {
-        let rows = detached(py, || self.0.rows())?;
-        Ok(BatchIterator::new(rows.schema(), Box::new(rows)))
+        detached(py, || self.0.rows()).map(BatchIterator::new)
     }
 
     /// Returns for each commit how its rows are identified, the reason, and the amount to read.
@@ -138,8 +137,7 @@ impl ChangeSplit {
 
     /// Returns the rows, read on demand from the files of this table.
     fn rows(&self, py: Python<'_>, table: &Table) -> PyResult<BatchIterator> {
-        let rows = detached(py, || self.0.rows(table.0.source()))?;
-        Ok(BatchIterator::new(rows.schema(), Box::new(rows)))
+        detached(py, || self.0.rows(table.0.source())).map(BatchIterator::new)
     }
 }
 
@@ -186,18 +184,13 @@ impl ChangeShuffle {
         table: &Table,
         part: (u32, u32),
     ) -> PyResult<BatchIterator> {
-        let row_events = detached(py, || self.0.row_events(table.0.source(), part))?;
-        Ok(BatchIterator::new(
-            row_events.schema(),
-            Box::new(row_events),
-        ))
+        detached(py, || self.0.row_events(table.0.source(), part)).map(BatchIterator::new)
     }
 
     /// Returns the outcomes of rows; the events of a row must be adjacent, and sorted by row.
     fn outcomes(&self, py: Python<'_>, row_events: &Bound<'_, PyAny>) -> PyResult<BatchIterator> {
         let row_events = stream(row_events)?;
-        let outcomes = detached(py, || self.0.outcomes(row_events))?;
-        Ok(BatchIterator::new(outcomes.schema(), Box::new(outcomes)))
+        detached(py, || self.0.outcomes(row_events)).map(BatchIterator::new)
     }
 
     /// Returns the changed rows for these outcomes; the outcomes of a piece must be adjacent.
@@ -208,7 +201,6 @@ impl ChangeShuffle {
         outcomes: &Bound<'_, PyAny>,
     ) -> PyResult<BatchIterator> {
         let outcomes = stream(outcomes)?;
-        let rows = detached(py, || self.0.rows(table.0.source(), outcomes))?;
-        Ok(BatchIterator::new(rows.schema(), Box::new(rows)))
+        detached(py, || self.0.rows(table.0.source(), outcomes)).map(BatchIterator::new)
     }
 }

@@ -1,7 +1,7 @@
 //! `MarkedRows`: rows of data files that Spark has selected.
 
 use deltareplay_core::error::Result;
-use deltareplay_core::scan::{Bitmaps, marked_rows};
+use deltareplay_core::scan::marked_rows;
 use deltareplay_core::statements::write_vectors;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -32,7 +32,7 @@ impl MarkedRows {
 
     /// Returns the rows as bitmaps, in chunks of `2^chunk_bits`, in the format of `Table.bitmaps`.
     fn bitmaps(&self, chunk_bits: u32) -> BatchIterator {
-        BatchIterator::new(Bitmaps::schema(), Box::new(self.0.bitmaps(chunk_bits)))
+        BatchIterator::new(self.0.bitmaps(chunk_bits))
     }
 
     /// Writes deletion vectors for these files, merged with their existing ones, for a transaction; returns

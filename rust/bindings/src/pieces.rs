@@ -47,8 +47,8 @@ impl ReplayPiece {
         tail: &ReplayTail,
         threads: Option<usize>,
     ) -> PyResult<BatchIterator> {
-        let rows = detached(py, || self.0.rows(table.0.source(), &tail.0, threads))?;
-        Ok(BatchIterator::new(rows.schema(), Box::new(rows)))
+        let rows = detached(py, || self.0.rows(table.0.source(), &tail.0, threads));
+        rows.map(BatchIterator::new)
     }
 
     /// Writes its rows as sidecars of a planned checkpoint.

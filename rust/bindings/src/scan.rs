@@ -33,8 +33,7 @@ impl Scan {
 
     /// Returns the rows, read on demand.
     fn rows(&self, py: Python<'_>) -> PyResult<BatchIterator> {
-        let rows = detached(py, || self.0.rows())?;
-        Ok(BatchIterator::new(rows.schema(), Box::new(rows)))
+        detached(py, || self.0.rows()).map(BatchIterator::new)
     }
 
     /// Returns the files to read.
@@ -103,8 +102,7 @@ impl Split {
 
     /// Returns the rows, read on demand from the files of this table.
     fn rows(&self, py: Python<'_>, table: &Table) -> PyResult<BatchIterator> {
-        let rows = detached(py, || self.0.rows(table.0.source()))?;
-        Ok(BatchIterator::new(rows.schema(), Box::new(rows)))
+        detached(py, || self.0.rows(table.0.source())).map(BatchIterator::new)
     }
 
     /// Returns the files that were skipped so far.

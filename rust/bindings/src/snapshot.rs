@@ -173,12 +173,12 @@ impl Snapshot {
     ) -> PyResult<BatchIterator> {
         let columns = convert::optional_strings("columns", columns)?;
         let filter = filter::predicate(filter)?;
-        let batches = detached(py, || {
+        detached(py, || {
             let (columns, filter) = self.selection(columns.as_deref(), filter.as_ref())?;
             let source = self.table.source();
             self.state.file_batches(source, columns, filter.as_ref())
-        })?;
-        Ok(BatchIterator::new(batches.schema(), Box::new(batches)))
+        })
+        .map(BatchIterator::new)
     }
 
     /// Returns the log files of this version, as the fields of `deltareplay.LogSegment`.

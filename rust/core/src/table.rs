@@ -7,7 +7,9 @@ use arrow_array::RecordBatch;
 
 use crate::changes::follow::{Follow, FollowOptions};
 use crate::changes::{ChangeOptions, Changes, Edge};
+use crate::codec::batches::Batches;
 use crate::error::{Error, ErrorKind, Result};
+use crate::log::actions::actions;
 use crate::log::history::{
     history_batch, prefetch_history, read_entries, read_history, version_at,
 };
@@ -23,11 +25,9 @@ mod rows;
 pub use commit::Committed;
 pub use rows::{RowSource, RowsOptions, RowsWritten, SchemaMode};
 
-pub use crate::log::actions::ActionBatches;
 pub use crate::snapshot::Snapshot;
-pub use crate::snapshot::file_batches::FileBatches;
 pub use crate::snapshot::files::FileTable;
-pub use crate::snapshot::pieces::{PieceRows, ReplayPiece, ReplayPlan, ReplayTail};
+pub use crate::snapshot::pieces::{ReplayPiece, ReplayPlan, ReplayTail};
 
 /// The options for accessing and reading a table.
 #[derive(Clone, Debug, Default)]
@@ -261,9 +261,8 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`ActionBatches::new`].
-    pub fn actions(&self, start: u64, end: Option<u64>) -> Result<ActionBatches> {
-        ActionBatches::new(Arc::clone(&self.source.storage), start, end)
-            .map_err(|error| self.with_uri(error))
+    /// As [`actions`].
+    pub fn actions(&self, start: u64, end: Option<u64>) -> Result<Batches> {
+        actions(Arc::clone(&self.source.storage), start, end).map_err(|error| self.with_uri(error))
     }
 }

@@ -7,7 +7,7 @@ use deltareplay_core::changes::ChangeOptions;
 use deltareplay_core::derived::checkpoint::CheckpointLayout;
 use deltareplay_core::derived::cleanup::cleanup_expired;
 use deltareplay_core::error::{Error, Result};
-use deltareplay_core::scan::Bitmaps;
+use deltareplay_core::scan::bitmaps::bitmaps;
 use deltareplay_core::spec::schema::StructType;
 use deltareplay_core::spec::variant_name::variant_named;
 use deltareplay_core::statements::{
@@ -131,12 +131,12 @@ impl Table {
         descriptors: Vec<Descriptor>,
         chunk_bits: u32,
     ) -> PyResult<BatchIterator> {
-        let bitmaps = detached(py, || {
+        detached(py, || {
             let descriptors = descriptors.into_iter().map(descriptor_in);
             let descriptors = descriptors.collect::<Result<Vec<_>>>()?;
-            Ok(Bitmaps::new(self.0.source(), descriptors, chunk_bits))
-        })?;
-        Ok(BatchIterator::new(Bitmaps::schema(), Box::new(bitmaps)))
+            Ok(bitmaps(self.0.source(), descriptors, chunk_bits))
+        })
+        .map(BatchIterator::new)
     }
 
     /// Returns the changed rows from `start` to `end`, both inclusive.
@@ -509,8 +509,7 @@ impl Table {
                 "end is before start: pass the first and the last version of the range",
             ));
         }
-        let batches = detached(py, || self.0.actions(start, end))?;
-        Ok(BatchIterator::new(batches.schema(), Box::new(batches)))
+        detached(py, || self.0.actions(start, end)).map(BatchIterator::new)
     }
 }
 

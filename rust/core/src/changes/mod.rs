@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 
+use crate::codec::batches::Batches;
 use crate::error::Result;
 use crate::expr::Predicate;
 use crate::replay::Source;
@@ -25,17 +26,17 @@ mod range;
 mod rows;
 
 pub use net::Net;
-pub use net::shuffle::{OutcomeBatches, ReportedRows, RowEvents, Shuffle, Shuffled};
+pub use net::shuffle::{Shuffle, Shuffled};
 pub use range::Edge;
 pub use range::derive::MatchBy;
 pub use rows::explain::Explained;
 pub use rows::piece::ChangeType;
 pub use rows::split::{Split, WholeFile};
-pub use rows::stream::ChangeRows;
 
 use plan::IdentityOptions;
 use range::Range;
 use rows::row_schema::{ChangesDefinition, ResolvedDefinition};
+use rows::stream;
 
 /// A kind of changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -144,7 +145,7 @@ impl Changes {
     ///
     /// As [`Changes::explain`]. The batches also have the errors of the data files, `changes.key` (Invalid
     /// argument) if several changed rows of a commit have the same key, and `changes.row_id` (Corrupt).
-    pub fn rows(&self) -> Result<ChangeRows> {
-        ChangeRows::of_changes(self)
+    pub fn rows(&self) -> Result<Batches> {
+        stream::changed_rows_of(self)
     }
 }

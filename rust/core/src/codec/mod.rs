@@ -1,6 +1,7 @@
 //! Encoding and decoding of files, without I/O.
 
 pub mod action_json;
+pub mod batches;
 pub mod canonical_json;
 pub mod checkpoint;
 pub mod columns;

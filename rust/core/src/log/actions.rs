@@ -13,6 +13,7 @@ use super::commit::decode_files;
 use super::history;
 use super::listing::{LogListing, VersionedFile};
 use super::segment::{check_contiguous, missing_table};
+use crate::codec::batches::Batches;
 use crate::codec::commit::{
     ActionBatch, ActionDecoder, ActionSelection, FileActions, Positioned, columns_error,
     parse_commit_info,
@@ -65,93 +66,64 @@ static SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
     ]))
 });
 
-/// The actions of a range of commits, batch by batch, oldest first.
-#[derive(Debug)]
-pub struct ActionBatches {
-    storage: Arc<dyn Storage>,
-    commits: std::vec::IntoIter<VersionedFile>,
-}
-
-impl ActionBatches {
-    /// Lists the commits `start..=end`; `end` defaults to the newest.
-    ///
-    /// # Errors
-    ///
-    /// Table not found: `table.not_found` if the log has no version. Version not found: `version.range` if the
-    /// range is empty, `start` is not in the log, or `end` is after its newest commit. Corrupt: `log.gap` if
-    /// another commit is missing. Storage errors.
-    pub fn new(storage: Arc<dyn Storage>, start: u64, end: Option<u64>) -> Result<Self> {
-        let mut commits = LogListing::read(&*storage, start)?.commits;
-        let first = commits.first().map(|commit| commit.version);
-        let newest = commits.last().map(|commit| commit.version);
-        if first != Some(start) || end.is_some_and(|end| end < start || Some(end) > newest) {
-            let present = match (first, newest) {
-                (Some(first), Some(newest)) => {
-                    format!("those from {start} on are {first} to {newest}")
-                }
-                _ if LogListing::read(&*storage, 0)?.latest().is_none() => {
-                    return Err(missing_table());
-                }
-                _ => format!("it has none from {start} on"),
-            };
-            let end = end.map_or_else(|| "the newest".to_owned(), |end| end.to_string());
-            let message =
-                format!("the log does not have all commits from {start} to {end}: {present}");
-            return Err(Error::new(
-                ErrorKind::VersionNotFound,
-                "version.range",
-                message,
-            ));
-        }
-        let last = end.or(newest).unwrap_or(start);
-        commits.retain(|commit| commit.version <= last);
-        check_contiguous(&commits, start, last, true)?;
-        Ok(Self {
-            storage,
-            commits: commits.into_iter(),
-        })
+/// Returns the actions of the commits `start..=end`, oldest first; `end` defaults to the newest.
+///
+/// # Errors
+///
+/// Table not found: `table.not_found` if the log has no version. Version not found: `version.range` if the
+/// range is empty, `start` is not in the log, or `end` is after its newest commit. Corrupt: `log.gap` if
+/// another commit is missing. Storage errors.
+pub fn actions(storage: Arc<dyn Storage>, start: u64, end: Option<u64>) -> Result<Batches> {
+    let mut commits = LogListing::read(&*storage, start)?.commits;
+    let first = commits.first().map(|commit| commit.version);
+    let newest = commits.last().map(|commit| commit.version);
+    if first != Some(start) || end.is_some_and(|end| end < start || Some(end) > newest) {
+        let present = match (first, newest) {
+            (Some(first), Some(newest)) => {
+                format!("those from {start} on are {first} to {newest}")
+            }
+            _ if LogListing::read(&*storage, 0)?.latest().is_none() => {
+                return Err(missing_table());
+            }
+            _ => format!("it has none from {start} on"),
+        };
+        let end = end.map_or_else(|| "the newest".to_owned(), |end| end.to_string());
+        let message = format!("the log does not have all commits from {start} to {end}: {present}");
+        return Err(Error::new(
+            ErrorKind::VersionNotFound,
+            "version.range",
+            message,
+        ));
     }
-
-    /// Returns the schema of every batch.
-    pub fn schema(&self) -> SchemaRef {
-        Arc::clone(&SCHEMA)
-    }
-
-    fn read(&self, run: &[VersionedFile]) -> Result<RecordBatch> {
-        interrupt::check()?;
-        let mut decoder = ActionDecoder::new(ActionSelection::everything());
-        let files: Vec<_> = run
-            .iter()
-            .map(|commit| (&commit.file, commit.version))
-            .collect();
-        decode_files(&*self.storage, &files, &mut decoder)?;
-        let versions: Vec<u64> = run.iter().map(|commit| commit.version).collect();
-        batch(&decoder.finish()?, &versions).map_err(columns_error)
-    }
-}
-
-impl Iterator for ActionBatches {
-    type Item = Result<RecordBatch>;
-
-    fn next(&mut self) -> Option<Self::Item> {
+    let last = end.or(newest).unwrap_or(start);
+    commits.retain(|commit| commit.version <= last);
+    check_contiguous(&commits, start, last, true)?;
+    let mut commits = commits.into_iter();
+    let batches = std::iter::from_fn(move || {
         let mut run: Vec<VersionedFile> = Vec::new();
         let mut bytes = 0_u64;
         while run.len() < RUN_COMMITS && bytes < RUN_BYTES {
-            let Some(commit) = self.commits.next() else {
+            let Some(commit) = commits.next() else {
                 break;
             };
             bytes = bytes.saturating_add(commit.file.size);
             run.push(commit);
         }
-        if run.is_empty() {
-            return None;
-        }
-        let next = self.read(&run);
-        if next.is_err() {
-            self.commits = Vec::new().into_iter();
-        }
-        Some(next)
-    }
+        (!run.is_empty()).then(|| read(&*storage, &run))
+    });
+    Ok(Batches::new(Arc::clone(&SCHEMA), batches))
+}
+
+fn read(storage: &dyn Storage, run: &[VersionedFile]) -> Result<RecordBatch> {
+    interrupt::check()?;
+    let mut decoder = ActionDecoder::new(ActionSelection::everything());
+    let files: Vec<_> = run
+        .iter()
+        .map(|commit| (&commit.file, commit.version))
+        .collect();
+    decode_files(storage, &files, &mut decoder)?;
+    let versions: Vec<u64> = run.iter().map(|commit| commit.version).collect();
+    batch(&decoder.finish()?, &versions).map_err(columns_error)
 }
 
 /// Builds one row for each action of a known kind.

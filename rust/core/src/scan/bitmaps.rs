@@ -13,6 +13,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
 use super::deletion_vectors::load;
+use crate::codec::batches::Batches;
 use crate::codec::deletion_vector::DeletionVector;
 use crate::error::{Error, Result};
 use crate::replay::Source;
@@ -25,63 +26,37 @@ pub(super) const WORD_BITS: u32 = 6;
 /// Chunks have at most `2^24` rows: 2 MiB.
 pub(super) const MAX_BITS: u32 = 24;
 
-/// The chunks of some deletion vectors, batch by batch.
-pub struct Bitmaps {
-    source: Source,
+/// Returns the chunks of the vectors of these descriptors, with `2^chunk_bits` rows each, but at least
+/// `2^6` (one word) and at most `2^24`: `vector` (int64: index of the descriptor), `chunk` (int64: row >> chunk
+/// bits), `words` (list of int64, up to the last deleted row).
+pub fn bitmaps(
+    source: &Source,
     descriptors: Vec<DeletionVectorDescriptor>,
-    done: usize,
     chunk_bits: u32,
+) -> Batches {
+    let source = source.clone();
+    let chunk_bits = chunk_bits.clamp(WORD_BITS, MAX_BITS);
+    let windows = (0..descriptors.len()).step_by(WINDOW);
+    let batches = windows.map(move |first| {
+        let window = descriptors.get(first..).unwrap_or_default();
+        let window = window.get(..WINDOW).unwrap_or(window);
+        let mut chunks = Chunks::new(chunk_bits);
+        for (number, vector) in (first..).zip(load(&source.storage, &source.resolver, window)) {
+            chunks.add(i64::try_from(number).unwrap_or(i64::MAX), &*vector?);
+        }
+        chunks.finish()
+    });
+    Batches::new(bitmap_schema(), batches)
 }
 
-impl Bitmaps {
-    /// Creates the chunks of the vectors of these descriptors, with `2^chunk_bits` rows each, but at least
-    /// `2^6` (one word) and at most `2^24`.
-    pub fn new(
-        source: &Source,
-        descriptors: Vec<DeletionVectorDescriptor>,
-        chunk_bits: u32,
-    ) -> Self {
-        Self {
-            source: source.clone(),
-            descriptors,
-            done: 0,
-            chunk_bits: chunk_bits.clamp(WORD_BITS, MAX_BITS),
-        }
-    }
-
-    /// Returns the schema: `vector` (int64: index of the descriptor), `chunk` (int64: row >> chunk bits),
-    /// `words` (list of int64, up to the last deleted row).
-    pub fn schema() -> SchemaRef {
-        let words = Field::new_list_field(DataType::Int64, false);
-        Arc::new(Schema::new(vec![
-            Field::new("vector", DataType::Int64, false),
-            Field::new("chunk", DataType::Int64, false),
-            Field::new("words", DataType::List(Arc::new(words)), false),
-        ]))
-    }
-}
-
-impl Iterator for Bitmaps {
-    type Item = Result<RecordBatch>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let first = self.done;
-        let last = first.saturating_add(WINDOW).min(self.descriptors.len());
-        let window = self.descriptors.get(first..last)?;
-        if window.is_empty() {
-            return None;
-        }
-        let loaded = load(&self.source.storage, &self.source.resolver, window);
-        self.done = last;
-        let mut chunks = Chunks::new(self.chunk_bits);
-        for (number, vector) in (first..last).zip(loaded) {
-            match vector {
-                Ok(vector) => chunks.add(i64::try_from(number).unwrap_or(i64::MAX), &vector),
-                Err(error) => return Some(Err(error)),
-            }
-        }
-        Some(chunks.finish())
-    }
+/// Returns the schema of bitmaps.
+pub(super) fn bitmap_schema() -> SchemaRef {
+    let words = Field::new_list_field(DataType::Int64, false);
+    Arc::new(Schema::new(vec![
+        Field::new("vector", DataType::Int64, false),
+        Field::new("chunk", DataType::Int64, false),
+        Field::new("words", DataType::List(Arc::new(words)), false),
+    ]))
 }
 
 /// Rows under construction: one per chunk.
@@ -146,7 +121,7 @@ impl Chunks {
             Arc::new(self.chunks.finish()),
             Arc::new(self.words.finish()),
         ];
-        RecordBatch::try_new(Bitmaps::schema(), columns).map_err(|cause| {
+        RecordBatch::try_new(bitmap_schema(), columns).map_err(|cause| {
             Error::corrupt("dv.bitmap", "the vectors are too large for one batch").because(cause)
         })
     }

@@ -4,16 +4,16 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
 use serde::{Deserialize, Serialize};
 
 use super::data_file::ReadPlan;
-use super::data_files::{DataFiles, FileRows, Opener, Step, read_files};
+use super::data_files::{FileRows, Opener, Step, read_files};
 use super::scan_file::ScanFile;
+use crate::codec::batches::Batches;
 use crate::error::{Error, ErrorKind, Result};
 use crate::replay::Source;
 use crate::storage::FileBytes;
-use crate::storage::pool::rows::{Emit, OrderedRows, ReadAheadLimits};
+use crate::storage::pool::rows::{Emit, ReadAheadLimits};
 
 /// A file, or those of its row groups whose middle is in a byte range.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -135,53 +135,21 @@ impl FileRows for PlannedFiles {
     }
 }
 
-/// Rows of data files, batch by batch, in their order.
-pub struct ScanBatches {
-    schema: SchemaRef,
-    batches: OrderedRows<DataFiles<PlannedFiles>>,
-}
-
-impl ScanBatches {
-    /// Reads these parts in order; `skipped` collects the files that are skipped.
-    pub(super) fn new(
-        plan: ReadPlan,
-        source: &Source,
-        parts: Vec<FilePart>,
-        skipped: Option<Skipped>,
-        limits: ReadAheadLimits,
-    ) -> Self {
-        let vectors = parts.iter().map(|part| part.file.deletion_vector.clone());
-        let vectors = vectors.collect();
-        let schema = plan.schema();
-        let files = PlannedFiles {
-            plan,
-            parts,
-            skipped,
-        };
-        Self {
-            schema,
-            batches: read_files(source, vectors, files, limits),
-        }
-    }
-
-    /// Returns the schema of every batch.
-    pub fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.schema)
-    }
-
-    pub(super) fn count_rows(self) -> Result<u64> {
-        let mut total = 0_u64;
-        for batch in self {
-            total = total.saturating_add(batch?.num_rows() as u64);
-        }
-        Ok(total)
-    }
-}
-
-impl Iterator for ScanBatches {
-    type Item = Result<RecordBatch>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.batches.next()
-    }
+/// Reads these parts of data files in order; `skipped` collects the files that are skipped.
+pub(super) fn read_parts(
+    plan: ReadPlan,
+    source: &Source,
+    parts: Vec<FilePart>,
+    skipped: Option<Skipped>,
+    limits: ReadAheadLimits,
+) -> Batches {
+    let vectors = parts.iter().map(|part| part.file.deletion_vector.clone());
+    let vectors = vectors.collect();
+    let schema = plan.schema();
+    let files = PlannedFiles {
+        plan,
+        parts,
+        skipped,
+    };
+    Batches::new(schema, read_files(source, vectors, files, limits))
 }

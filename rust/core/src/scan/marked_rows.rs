@@ -6,9 +6,10 @@
 use std::collections::BTreeMap;
 
 use arrow_array::types::{Int32Type, Int64Type};
-use arrow_array::{PrimitiveArray, RecordBatch, RecordBatchReader};
+use arrow_array::{PrimitiveArray, RecordBatchReader};
 
-use super::bitmaps::{Chunks, MAX_BITS, WORD_BITS};
+use super::bitmaps::{Chunks, MAX_BITS, WORD_BITS, bitmap_schema};
+use crate::codec::batches::Batches;
 use crate::codec::columns::TypedColumns;
 use crate::codec::deletion_vector::DeletionVector;
 use crate::error::{Error, Result};
@@ -74,13 +75,12 @@ impl MarkedRows {
         self.files.get(&file)
     }
 
-    /// Returns bitmaps in batches as [`Bitmaps`](super::bitmaps::Bitmaps) does; `vector` is the index of the
-    /// file.
-    pub fn bitmaps(&self, chunk_bits: u32) -> impl Iterator<Item = Result<RecordBatch>> + use<> {
+    /// Returns bitmaps as [`bitmaps`](super::bitmaps::bitmaps) does; `vector` is the index of the file.
+    pub fn bitmaps(&self, chunk_bits: u32) -> Batches {
         let bits = chunk_bits.clamp(WORD_BITS, MAX_BITS);
         let files: Vec<_> = self.files.clone().into_iter().collect();
         let mut done = 0;
-        std::iter::from_fn(move || {
+        let batches = std::iter::from_fn(move || {
             let window: Vec<_> = files.iter().skip(done).take(WINDOW).collect();
             if window.is_empty() {
                 return None;
@@ -91,7 +91,8 @@ impl MarkedRows {
                 chunks.add(i64::from(*file), rows);
             }
             Some(chunks.finish())
-        })
+        });
+        Batches::new(bitmap_schema(), batches)
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 
+use crate::codec::batches::Batches;
 use crate::codec::file_actions::FileField;
 use crate::codec::file_columns::FileColumns;
 use crate::error::{Error, Result};
@@ -29,14 +30,13 @@ pub mod scan_file;
 pub mod split;
 pub mod vector_windows;
 
-pub use bitmaps::Bitmaps;
 pub use explain::{Explanation, FilesAndBytes};
-pub use files::{ScanBatches, SkippedFile};
+pub use files::SkippedFile;
 pub use scan_file::ScanFile;
 pub use split::Split;
 
 use data_file::{Extras, ReadPlan};
-use files::{FilePart, Skipped};
+use files::{FilePart, Skipped, read_parts};
 use scan_file::SCAN_FIELDS;
 use split::{ScanSpec, group_into_splits};
 
@@ -144,13 +144,13 @@ impl Scan {
     }
 
     /// Returns the rows: files in the order of the log, rows in the order of their file.
-    pub fn rows(&self) -> Result<ScanBatches> {
+    pub fn rows(&self) -> Result<Batches> {
         Ok(self.read(self.plan.clone(), self.scan_files()?))
     }
 
-    fn read(&self, plan: ReadPlan, files: Vec<ScanFile>) -> ScanBatches {
+    fn read(&self, plan: ReadPlan, files: Vec<ScanFile>) -> Batches {
         let parts = files.into_iter().map(FilePart::whole).collect();
-        ScanBatches::new(plan, &self.source, parts, self.skipped.clone(), self.limits)
+        read_parts(plan, &self.source, parts, self.skipped.clone(), self.limits)
     }
 
     /// Splits the scan into pieces of about `target_size` bytes of data files; together, in order, they are
@@ -182,7 +182,7 @@ impl Scan {
     pub fn count(&self) -> Result<u64> {
         let plan = self.spec.counting()?;
         if self.filter.is_some() {
-            return self.read(plan, self.scan_files()?).count_rows();
+            return count_rows(self.read(plan, self.scan_files()?));
         }
         let names = SCAN_FIELDS.iter().map(|field| field.name());
         let names: Vec<String> = names.chain(["numRecords"]).map(str::to_owned).collect();
@@ -203,7 +203,7 @@ impl Scan {
                 }
             }
         }
-        Ok(total.saturating_add(self.read(plan, unknown).count_rows()?))
+        Ok(total.saturating_add(count_rows(self.read(plan, unknown))?))
     }
 
     /// Returns the number and the size of the files that remain after each step of the filter, without
@@ -229,4 +229,12 @@ impl Scan {
         }
         Ok(explanation)
     }
+}
+
+fn count_rows(batches: Batches) -> Result<u64> {
+    let mut total = 0_u64;
+    for batch in batches {
+        total = total.saturating_add(batch?.num_rows() as u64);
+    }
+    Ok(total)
 }

@@ -4,8 +4,9 @@ use arrow_schema::SchemaRef;
 use serde::{Deserialize, Serialize};
 
 use super::data_file::{Extras, ReadPlan, TableLayout};
-use super::files::{FilePart, ScanBatches, Skipped, SkippedFile};
+use super::files::{FilePart, Skipped, SkippedFile, read_parts};
 use super::scan_file::ScanFile;
+use crate::codec::batches::Batches;
 use crate::error::Result;
 use crate::expr::{BoundPredicate, Predicate};
 use crate::replay::Source;
@@ -157,15 +158,15 @@ impl Split {
     }
 
     /// Reads its rows; `source` is that of the table.
-    pub fn rows(&self, source: &Source) -> Result<ScanBatches> {
+    pub fn rows(&self, source: &Source) -> Result<Batches> {
         self.rows_with(source, ReadAheadLimits::default())
     }
 
     /// Reads its rows with these limits on threads and memory.
-    pub fn rows_with(&self, source: &Source, limits: ReadAheadLimits) -> Result<ScanBatches> {
+    pub fn rows_with(&self, source: &Source, limits: ReadAheadLimits) -> Result<Batches> {
         let skipped = self.skip_errors.then(|| self.skipped.clone());
         let (plan, parts) = (self.spec.plan()?, self.parts.clone());
-        Ok(ScanBatches::new(plan, source, parts, skipped, limits))
+        Ok(read_parts(plan, source, parts, skipped, limits))
     }
 }
 

@@ -1,13 +1,14 @@
 //! Streams the live files of a snapshot without keeping them.
 
 use std::collections::VecDeque;
+use std::iter;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
 
 use super::Snapshot;
 use super::segment_replay::{LiveRequest, Replay, total_size, without_data_change};
+use crate::codec::batches::Batches;
 use crate::codec::checkpoint::FileAction;
 use crate::codec::file_actions::FileField;
 use crate::codec::file_columns::FileColumns;
@@ -23,16 +24,15 @@ impl Snapshot {
         source: &Source,
         columns: FileColumns,
         filter: Option<&Arc<FileFilter>>,
-    ) -> Result<FileBatches> {
+    ) -> Result<Batches> {
         let sized = columns.has(FileField::Size);
+        let schema = columns.schema();
         let mut batches = FileBatches {
-            schema: columns.schema(),
             derived: None,
             snapshot: self.clone(),
             ready: VecDeque::new(),
             stream: None,
             totals: filter.is_none().then_some((0, sized.then_some(0))),
-            done: false,
         };
         let request = LiveRequest {
             columns,
@@ -47,7 +47,7 @@ impl Snapshot {
         if let Some(cached) = cached {
             batches.ready = cached.into();
             batches.derived = Some(request.columns);
-            return Ok(batches);
+            return Ok(Batches::new(schema, iter::from_fn(move || batches.pull())));
         }
         let (replay, inline, stream) = self.with_fallback(source, |segment| {
             let replay = Replay::new(self, source, segment, &request, &[], BatchSizes::STREAMED)?;
@@ -66,13 +66,12 @@ impl Snapshot {
         );
         batches.stream = stream;
         self.0.cache.keep_state(replay.state);
-        Ok(batches)
+        Ok(Batches::new(schema, iter::from_fn(move || batches.pull())))
     }
 }
 
 /// Live files, batch by batch.
-pub struct FileBatches {
-    schema: SchemaRef,
+struct FileBatches {
     /// The columns to compute from cached rows.
     derived: Option<FileColumns>,
     snapshot: Snapshot,
@@ -80,15 +79,9 @@ pub struct FileBatches {
     stream: Option<Unordered<KeyedRows>>,
     /// Number and, if known, size of all files so far; `None` if a filter skips some.
     totals: Option<(u64, Option<u64>)>,
-    done: bool,
 }
 
 impl FileBatches {
-    /// Returns the schema of every batch.
-    pub fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.schema)
-    }
-
     fn pull(&mut self) -> Option<Result<RecordBatch>> {
         let streamed = self.stream.as_mut().and_then(Iterator::next);
         let next = streamed
@@ -109,18 +102,5 @@ impl FileBatches {
                 None => Ok(rows),
             }
         }))
-    }
-}
-
-impl Iterator for FileBatches {
-    type Item = Result<RecordBatch>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.done {
-            return None;
-        }
-        let next = self.pull();
-        self.done = !matches!(next, Some(Ok(_)));
-        next
     }
 }

@@ -16,6 +16,7 @@ use super::Snapshot;
 use super::files::{FileTable, unexpired};
 use super::plain_value::PlainValue;
 use super::segment_replay::{LiveRequest, Replay};
+use crate::codec::batches::Batches;
 use crate::codec::file_actions::{FileField, REMOVE_FIELDS, schema_of};
 use crate::codec::file_columns::FileColumns;
 use crate::error::{Error, Result};
@@ -27,7 +28,6 @@ use crate::spec::file_size::group_by_size;
 mod rows;
 mod tail;
 
-pub use rows::PieceRows;
 pub use tail::ReplayTail;
 
 use tail::PieceSpec;
@@ -165,14 +165,14 @@ impl ReplayPiece {
         source: &Source,
         tail: &ReplayTail,
         threads: Option<usize>,
-    ) -> Result<PieceRows> {
+    ) -> Result<Batches> {
         self.check_plan(tail)?;
         let filter = tail.filter()?;
         match &self.work {
             Work::Checkpoint(version, parts) => {
-                PieceRows::of_checkpoint(source, tail, *version, parts, filter, threads)
+                rows::of_checkpoint(source, tail, *version, parts, filter, threads)
             }
-            Work::Commits(files) => PieceRows::of_commits(source, tail, files, filter),
+            Work::Commits(files) => rows::of_commits(source, tail, files, filter),
         }
     }
 
@@ -186,11 +186,11 @@ impl ReplayPiece {
         source: &Source,
         tail: &ReplayTail,
         threads: Option<usize>,
-    ) -> Result<PieceRows> {
+    ) -> Result<Batches> {
         self.check_plan(tail)?;
         match (&self.work, tail.spec().tombstones_since) {
             (Work::Checkpoint(version, parts), Some(since)) => {
-                PieceRows::tombstones_of_checkpoint(source, tail, *version, parts, since, threads)
+                rows::tombstones_of_checkpoint(source, tail, *version, parts, since, threads)
             }
             _ => {
                 let message = "this plan has live files only: plan a checkpoint to get tombstones";

@@ -8,10 +8,11 @@ use serde::{Deserialize, Serialize};
 
 use super::piece::{ChangeType, Labels, Piece, PieceRows};
 use super::row_schema::ChangesDefinition;
-use super::stream::ChangeRows;
+use super::stream::rows_of_tasks;
 use crate::changes::Changes;
 use crate::changes::net::identify::Share;
 use crate::changes::plan::{DerivedCommits, IdentityOptions, Task};
+use crate::codec::batches::Batches;
 use crate::error::{Error, Result};
 use crate::replay::Source;
 use crate::snapshot::plain_value::PlainValue;
@@ -227,10 +228,10 @@ impl Split {
     }
 
     /// Returns its rows, with the `source` of the table; files are read as rows are pulled.
-    pub fn rows(&self, source: &Source) -> Result<ChangeRows> {
+    pub fn rows(&self, source: &Source) -> Result<Batches> {
         let resolved = Arc::new(self.definition.resolve()?);
         let tasks = Box::new(self.tasks.clone().into_iter().map(Ok));
-        Ok(ChangeRows::new(
+        Ok(rows_of_tasks(
             source,
             &resolved,
             self.identity_options.clone(),

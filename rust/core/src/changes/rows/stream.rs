@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
 
 use super::piece::Piece;
 use super::read::{PieceBatches, changed_rows};
@@ -16,6 +15,7 @@ use crate::changes::net::net;
 use crate::changes::plan::{DerivedCommits, IdentityOptions, NetPlan, Task};
 use crate::changes::range::derive::CommitRows;
 use crate::changes::{Changes, Kind};
+use crate::codec::batches::Batches;
 use crate::error::{Error, Result};
 use crate::replay::Source;
 
@@ -25,7 +25,7 @@ const MAX_PIECES: usize = 1024;
 type Tasks = Box<dyn Iterator<Item = Result<Task>> + Send>;
 
 /// Changed rows, batch by batch.
-pub struct ChangeRows {
+struct ChangeRows {
     source: Source,
     resolved: Arc<ResolvedDefinition>,
     identity_options: IdentityOptions,
@@ -37,47 +37,45 @@ pub struct ChangeRows {
     deferred_error: Option<Error>,
 }
 
+/// Returns the rows of all changes; commits and files are read on demand.
+pub(in crate::changes) fn changed_rows_of(changes: &Changes) -> Result<Batches> {
+    let tasks: Tasks = if changes.options.kind == Kind::Full {
+        Box::new(DerivedCommits::new(changes)?.tasks())
+    } else {
+        let changes = changes.clone();
+        Box::new(std::iter::once_with(move || {
+            NetPlan::new(&changes).map(|plan| Task::Net(Arc::new(plan), Share::ALL))
+        }))
+    };
+    Ok(rows_of_tasks(
+        &changes.source,
+        &changes.resolved,
+        changes.identity_options.clone(),
+        tasks,
+    ))
+}
+
+/// Returns the rows of these tasks; files are read on demand.
+pub(in crate::changes) fn rows_of_tasks(
+    source: &Source,
+    resolved: &Arc<ResolvedDefinition>,
+    identity_options: IdentityOptions,
+    tasks: Tasks,
+) -> Batches {
+    let mut rows = ChangeRows {
+        // files are read twice: to compare rows, and to return them
+        source: source.with_file_cache(),
+        resolved: Arc::clone(resolved),
+        identity_options,
+        tasks,
+        pending: VecDeque::new(),
+        current: None,
+        deferred_error: None,
+    };
+    Batches::from_fn(resolved.schema(), move || rows.next_rows())
+}
+
 impl ChangeRows {
-    pub(in crate::changes) fn of_changes(changes: &Changes) -> Result<Self> {
-        let tasks: Tasks = if changes.options.kind == Kind::Full {
-            Box::new(DerivedCommits::new(changes)?.tasks())
-        } else {
-            let changes = changes.clone();
-            Box::new(std::iter::once_with(move || {
-                NetPlan::new(&changes).map(|plan| Task::Net(Arc::new(plan), Share::ALL))
-            }))
-        };
-        Ok(Self::new(
-            &changes.source,
-            &changes.resolved,
-            changes.identity_options.clone(),
-            tasks,
-        ))
-    }
-
-    pub(in crate::changes) fn new(
-        source: &Source,
-        resolved: &Arc<ResolvedDefinition>,
-        identity_options: IdentityOptions,
-        tasks: Tasks,
-    ) -> Self {
-        Self {
-            // files are read twice: to compare rows, and to return them
-            source: source.with_file_cache(),
-            resolved: Arc::clone(resolved),
-            identity_options,
-            tasks,
-            pending: VecDeque::new(),
-            current: None,
-            deferred_error: None,
-        }
-    }
-
-    /// Returns the schema of every batch.
-    pub fn schema(&self) -> SchemaRef {
-        self.resolved.schema()
-    }
-
     /// Returns pieces that can be read in parallel; none at the end.
     fn next_pieces(&mut self) -> Result<Vec<Piece>> {
         let mut pieces: Vec<Piece> = Vec::new();
@@ -187,19 +185,5 @@ impl ChangeRows {
                 self.current = Some(changed_rows(&self.source, &self.resolved, pieces));
             }
         }
-    }
-}
-
-impl Iterator for ChangeRows {
-    type Item = Result<RecordBatch>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let next = self.next_rows().transpose();
-        if !matches!(next, Some(Ok(_))) {
-            self.current = None;
-            self.pending.clear();
-            self.tasks = Box::new(std::iter::empty());
-        }
-        next
     }
 }

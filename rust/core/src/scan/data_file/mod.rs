@@ -35,7 +35,6 @@ pub(crate) use footer::RULES as FOOTER_RULES;
 pub use open::{OpenFile, UnitRows};
 pub use plan::{Extras, ReadPlan, TableLayout, extra_index};
 pub(crate) use prune::has_usable_bounds;
-pub use reader::UnitBatches;
 
 /// A data file of the log, with everything needed to read it.
 #[derive(Clone, Debug, Default)]

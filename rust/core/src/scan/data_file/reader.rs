@@ -17,16 +17,17 @@ use super::open::{OpenFile, UnitRows, decoder_failed};
 use super::plan::{OutputColumn, ReadPlan};
 use super::shape::Origin;
 use super::unit_decoder::{UnitDecoder, count};
+use crate::codec::batches::Batches;
 use crate::codec::decoder::guarded;
 use crate::codec::parquet_file::FetchedBytes;
 use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
 use crate::spec::legacy_calendar::ZoneMissing;
 
-/// Batches of one unit.
-pub struct UnitBatches {
+/// Decodes the batches of one unit.
+struct UnitReader {
     file: Arc<OpenFile>,
-    /// `None` if no column of the file or no row is needed, and after the end.
+    /// `None` if no column of the file or no row is needed.
     decoder: Option<UnitDecoder>,
     /// The positions of the remaining rows.
     positions: Flatten<std::vec::IntoIter<Range<u64>>>,
@@ -43,7 +44,7 @@ impl OpenFile {
     ///
     /// Here or in the batches, with the file's path in the log. Corrupt: `data.missing`, `data.truncated`,
     /// `data.pages`, `data.value`. Unsupported: `data.encrypted`, `data.calendar`. Storage errors.
-    pub fn read(self: &Arc<Self>, unit: &UnitRows) -> Result<UnitBatches> {
+    pub fn read(self: &Arc<Self>, unit: &UnitRows) -> Result<Batches> {
         let mut fetched = FetchedBytes::new(self.bytes.length());
         let rows = self.rows_to_read(unit, &mut fetched)?;
         self.read_rows(unit, rows, &mut fetched)
@@ -59,7 +60,7 @@ impl OpenFile {
         self.guarded(|| match &self.filter_pass {
             Some(filter_pass) => {
                 let rows = filter_pass.candidates(unit)?;
-                UnitBatches::new(filter_pass, unit, rows, fetched)?.positions()
+                positions(UnitReader::new(filter_pass, unit, rows, fetched)?.batches())
             }
             None => self.candidates(unit),
         })
@@ -71,8 +72,8 @@ impl OpenFile {
         unit: &UnitRows,
         rows: Vec<Range<u64>>,
         fetched: &mut FetchedBytes,
-    ) -> Result<UnitBatches> {
-        self.guarded(|| UnitBatches::new(self, unit, rows, fetched))
+    ) -> Result<Batches> {
+        self.guarded(|| UnitReader::new(self, unit, rows, fetched).map(UnitReader::batches))
     }
 
     pub(super) fn guarded<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
@@ -80,7 +81,7 @@ impl OpenFile {
     }
 }
 
-impl UnitBatches {
+impl UnitReader {
     fn new(
         file: &Arc<OpenFile>,
         unit: &UnitRows,
@@ -102,24 +103,18 @@ impl UnitBatches {
         })
     }
 
-    /// Returns the positions of the rows as ranges; the plan has to return `_row_index` only.
-    fn positions(self) -> Result<Vec<Range<u64>>> {
-        let mut ranges: Vec<Range<u64>> = Vec::new();
-        for batch in self {
-            let batch = batch?;
-            let positions = batch
-                .columns()
-                .first()
-                .and_then(|rows| rows.as_primitive_opt::<Int64Type>());
-            for position in positions.into_iter().flat_map(|rows| rows.values()) {
-                let position = u64::try_from(*position).unwrap_or_default();
-                match ranges.last_mut() {
-                    Some(last) if last.end == position => last.end += 1,
-                    _ => ranges.push(position..position + 1),
+    fn batches(mut self) -> Batches {
+        Batches::from_fn(self.file.plan.schema(), move || {
+            let batch = guarded(decoder_failed, || {
+                loop {
+                    match self.advance() {
+                        Ok(Some(batch)) if batch.num_rows() == 0 => {} // the filter left none
+                        other => return other,
+                    }
                 }
-            }
-        }
-        Ok(ranges)
+            });
+            batch.map_err(|error| self.file.locate_error(error))
+        })
     }
 
     fn advance(&mut self) -> Result<Option<RecordBatch>> {
@@ -181,34 +176,24 @@ impl UnitBatches {
     }
 }
 
-impl Iterator for UnitBatches {
-    type Item = Result<RecordBatch>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.left == 0 && self.decoder.is_none() {
-            return None;
-        }
-        let batch = guarded(decoder_failed, || {
-            loop {
-                match self.advance() {
-                    Ok(Some(batch)) if batch.num_rows() == 0 => {} // the filter left none
-                    other => return other,
-                }
-            }
-        });
-        match batch {
-            Ok(Some(batch)) => Some(Ok(batch)),
-            Ok(None) => {
-                self.decoder = None;
-                None
-            }
-            Err(error) => {
-                self.decoder = None;
-                self.left = 0;
-                Some(Err(self.file.locate_error(error)))
+/// Returns the positions of the rows as ranges; the plan has to return `_row_index` only.
+fn positions(batches: Batches) -> Result<Vec<Range<u64>>> {
+    let mut ranges: Vec<Range<u64>> = Vec::new();
+    for batch in batches {
+        let batch = batch?;
+        let positions = batch
+            .columns()
+            .first()
+            .and_then(|rows| rows.as_primitive_opt::<Int64Type>());
+        for position in positions.into_iter().flat_map(|rows| rows.values()) {
+            let position = u64::try_from(*position).unwrap_or_default();
+            match ranges.last_mut() {
+                Some(last) if last.end == position => last.end += 1,
+                _ => ranges.push(position..position + 1),
             }
         }
     }
+    Ok(ranges)
 }
 
 /// Decoded rows, and the sources of their other columns.

@@ -7,6 +7,7 @@ use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Fields, SchemaRef};
 
 use super::tail::ReplayTail;
+use crate::codec::batches::Batches;
 use crate::codec::checkpoint::FileAction;
 use crate::codec::columns::columns_mismatch;
 use crate::codec::commit::ActionSelection;
@@ -25,127 +26,100 @@ use crate::snapshot::segment_replay::{LiveRequest, with_key_fields, without_data
 /// The value of the column `version` for the rows of a checkpoint: before any commit.
 const CHECKPOINT: i64 = -1;
 
-/// The files of a piece, batch by batch, in no defined order.
-pub struct PieceRows {
-    schema: SchemaRef,
-    batches: Box<dyn Iterator<Item = Result<RecordBatch>> + Send>,
-}
-
-impl PieceRows {
-    pub(super) fn of_checkpoint(
-        source: &Source,
-        tail: &ReplayTail,
-        version: u64,
-        parts: &[CheckpointPart],
-        filter: Option<Arc<FileFilter>>,
-        threads: Option<usize>,
-    ) -> Result<Self> {
-        let schema = tail.schema()?;
-        let selection = Selection {
-            action: FileAction::Add,
-            columns: tail.columns()?,
-            tail_keys: tail.keys(),
-            with_keys: tail.spec().keyed,
-            stats_shape: tail.table_columns().stats_shape().unwrap_or_default(),
-            sizes: BatchSizes::SENT,
-            filter,
-            threads,
-        };
-        let units = selected(source, tail, version, parts, &selection)?;
-        let keyed_schema = Arc::clone(&schema);
-        let batches = units.map(move |next| {
-            let KeyedRows { rows, keys } = next?;
-            let rows = without_data_change(rows)?;
-            if !selection.with_keys {
-                return Ok(rows);
-            }
-            with_keys(&keyed_schema, &keys, CHECKPOINT, file_column(&rows, None)?)
-        });
-        Ok(Self {
-            schema,
-            batches: Box::new(batches),
-        })
-    }
-
-    /// Reads tombstones instead of live files.
-    pub(super) fn tombstones_of_checkpoint(
-        source: &Source,
-        tail: &ReplayTail,
-        version: u64,
-        parts: &[CheckpointPart],
-        since: i64,
-        threads: Option<usize>,
-    ) -> Result<Self> {
-        let selection = Selection {
-            action: FileAction::Remove,
-            columns: FileColumns::fields_only(&REMOVE_FIELDS),
-            tail_keys: tail.keys(),
-            with_keys: false,
-            stats_shape: Fields::empty(),
-            sizes: BatchSizes::SENT,
-            filter: None,
-            threads,
-        };
-        let units = selected(source, tail, version, parts, &selection)?;
-        Ok(Self {
-            schema: schema_of(&REMOVE_FIELDS),
-            batches: Box::new(units.map(move |next| unexpired(&next?.rows, since))),
-        })
-    }
-
-    pub(super) fn of_commits(
-        source: &Source,
-        tail: &ReplayTail,
-        commits: &[TailFile],
-        filter: Option<Arc<FileFilter>>,
-    ) -> Result<Self> {
-        let version = commits.first().map_or(0, |file| file.start);
-        let version = i64::try_from(version).unwrap_or(i64::MAX);
-        let source = tail.source(source);
-        let schema = tail.schema()?;
-        let request = LiveRequest {
-            columns: tail.columns()?,
-            filter,
-        };
-        let decoded = ActionSelection {
-            adds: Some(with_key_fields(&request.fields_to_decode(), &ADD_FIELDS)),
-            removes: Some(with_key_fields(&[], &REMOVE_FIELDS)),
-            ..ActionSelection::default()
-        };
-        let batches =
-            decode_tail_sequentially(&*source.storage, commits, &decoded).map_err(vanished)?;
-        let mut reconciler = Reconciler::new(source.keys.clone());
-        let mut parts = Vec::new();
-        for batch in batches.iter().rev() {
-            let live = reconciler.add_older(batch)?;
-            if let Some(rows) = live.adds {
-                let files = added_files(&request, &rows)?;
-                parts.push(with_keys(&schema, &live.add_keys, version, files)?);
-            }
-            if let Some(rows) = live.removes {
-                let keys = source.keys.of_batch(&rows)?;
-                let nulls = new_null_array(file_type(&schema)?, keys.len());
-                parts.push(with_keys(&schema, &keys, version, nulls)?);
-            }
+/// Returns the live files of some parts of a checkpoint, in no defined order.
+pub(super) fn of_checkpoint(
+    source: &Source,
+    tail: &ReplayTail,
+    version: u64,
+    parts: &[CheckpointPart],
+    filter: Option<Arc<FileFilter>>,
+    threads: Option<usize>,
+) -> Result<Batches> {
+    let schema = tail.schema()?;
+    let selection = Selection {
+        action: FileAction::Add,
+        columns: tail.columns()?,
+        tail_keys: tail.keys(),
+        with_keys: tail.spec().keyed,
+        stats_shape: tail.table_columns().stats_shape().unwrap_or_default(),
+        sizes: BatchSizes::SENT,
+        filter,
+        threads,
+    };
+    let units = selected(source, tail, version, parts, &selection)?;
+    let keyed_schema = Arc::clone(&schema);
+    let batches = units.map(move |next| {
+        let KeyedRows { rows, keys } = next?;
+        let rows = without_data_change(rows)?;
+        if !selection.with_keys {
+            return Ok(rows);
         }
-        Ok(Self {
-            schema,
-            batches: Box::new(parts.into_iter().map(Ok)),
-        })
-    }
-
-    /// Returns the schema of every batch.
-    pub fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.schema)
-    }
+        with_keys(&keyed_schema, &keys, CHECKPOINT, file_column(&rows, None)?)
+    });
+    Ok(Batches::new(schema, batches))
 }
 
-impl Iterator for PieceRows {
-    type Item = Result<RecordBatch>;
+/// Returns tombstones instead of live files.
+pub(super) fn tombstones_of_checkpoint(
+    source: &Source,
+    tail: &ReplayTail,
+    version: u64,
+    parts: &[CheckpointPart],
+    since: i64,
+    threads: Option<usize>,
+) -> Result<Batches> {
+    let selection = Selection {
+        action: FileAction::Remove,
+        columns: FileColumns::fields_only(&REMOVE_FIELDS),
+        tail_keys: tail.keys(),
+        with_keys: false,
+        stats_shape: Fields::empty(),
+        sizes: BatchSizes::SENT,
+        filter: None,
+        threads,
+    };
+    let units = selected(source, tail, version, parts, &selection)?;
+    let batches = units.map(move |next| unexpired(&next?.rows, since));
+    Ok(Batches::new(schema_of(&REMOVE_FIELDS), batches))
+}
 
-    fn next(&mut self) -> Option<Self::Item> {
-        self.batches.next()
+/// Returns the files that commits add and remove, with their keys.
+pub(super) fn of_commits(
+    source: &Source,
+    tail: &ReplayTail,
+    commits: &[TailFile],
+    filter: Option<Arc<FileFilter>>,
+) -> Result<Batches> {
+    let version = commits.first().map_or(0, |file| file.start);
+    let version = i64::try_from(version).unwrap_or(i64::MAX);
+    let source = tail.source(source);
+    let schema = tail.schema()?;
+    let request = LiveRequest {
+        columns: tail.columns()?,
+        filter,
+    };
+    let decoded = ActionSelection {
+        adds: Some(with_key_fields(&request.fields_to_decode(), &ADD_FIELDS)),
+        removes: Some(with_key_fields(&[], &REMOVE_FIELDS)),
+        ..ActionSelection::default()
+    };
+    let batches =
+        decode_tail_sequentially(&*source.storage, commits, &decoded).map_err(vanished)?;
+    let mut reconciler = Reconciler::new(source.keys.clone());
+    let mut parts = Vec::new();
+    for batch in batches.iter().rev() {
+        let live = reconciler.add_older(batch)?;
+        if let Some(rows) = live.adds {
+            let files = added_files(&request, &rows)?;
+            parts.push(with_keys(&schema, &live.add_keys, version, files)?);
+        }
+        if let Some(rows) = live.removes {
+            let keys = source.keys.of_batch(&rows)?;
+            let nulls = new_null_array(file_type(&schema)?, keys.len());
+            parts.push(with_keys(&schema, &keys, version, nulls)?);
+        }
     }
+    Ok(Batches::new(schema, parts.into_iter().map(Ok)))
 }
 
 /// Selects the rows of some parts of a checkpoint that the tail does not hide.

@@ -20,6 +20,7 @@ use crate::changes::rows::piece::Piece;
 use crate::changes::rows::row_schema::ChangesDefinition;
 use crate::changes::rows::split::{Split, check_size};
 use crate::changes::{Changes, Kind};
+use crate::codec::batches::Batches;
 use crate::error::{Error, Result};
 use crate::replay::Source;
 use crate::snapshot::plain_value::PlainValue;
@@ -28,10 +29,6 @@ use crate::spec::file_size::group_by_size;
 mod outcomes;
 mod row_events;
 mod rows;
-
-pub use outcomes::OutcomeBatches;
-pub use row_events::RowEvents;
-pub use rows::ReportedRows;
 
 /// The input of a step: the output of the one before it.
 pub type Shuffled = Box<dyn RecordBatchReader + Send>;
@@ -130,8 +127,8 @@ impl Shuffle {
     }
 
     /// Returns the events on the rows of these pieces; files are read as events are pulled.
-    pub fn row_events(&self, source: &Source, part: (u32, u32)) -> Result<RowEvents> {
-        RowEvents::new(self, source, part)
+    pub fn row_events(&self, source: &Source, part: (u32, u32)) -> Result<Batches> {
+        row_events::row_events(self, source, part)
     }
 
     /// Returns the outcomes of the rows of these events, which must be complete for each row and sorted by
@@ -140,9 +137,9 @@ impl Shuffle {
     /// # Errors
     ///
     /// Invalid argument: `changes.shuffle` when the columns are not those of events.
-    pub fn outcomes(&self, events: Shuffled) -> Result<OutcomeBatches> {
+    pub fn outcomes(&self, events: Shuffled) -> Result<Batches> {
         check_columns(&events.schema(), &ROW_EVENTS)?;
-        Ok(OutcomeBatches::new(self, events))
+        Ok(outcomes::outcomes(self, events))
     }
 
     /// Returns the rows of these outcomes. Those of one piece must be adjacent.
@@ -150,9 +147,9 @@ impl Shuffle {
     /// # Errors
     ///
     /// Invalid argument: `changes.shuffle` when the columns are not those of outcomes.
-    pub fn rows(&self, source: &Source, outcomes: Shuffled) -> Result<ReportedRows> {
+    pub fn rows(&self, source: &Source, outcomes: Shuffled) -> Result<Batches> {
         check_columns(&outcomes.schema(), &OUTCOMES)?;
-        ReportedRows::new(self, source, outcomes)
+        rows::rows(self, source, outcomes)
     }
 
     /// Returns `true` if rows of a commit may have been carried over.

@@ -15,12 +15,13 @@ use crate::changes::net::identify::IdentifiedRow;
 use crate::changes::net::{Net, Outcomes};
 use crate::changes::range::derive::MatchBy;
 use crate::changes::rows::piece::ChangeType;
+use crate::codec::batches::Batches;
 use crate::error::Result;
 
 const EVENTS_AT_ONCE: usize = 1 << 17;
 
 /// Outcomes, batch by batch; events are read on demand.
-pub struct OutcomeBatches {
+struct OutcomeBatches {
     shuffle: Shuffle,
     schema: SchemaRef,
     events: Option<Shuffled>,
@@ -44,21 +45,19 @@ impl RowEvent {
     }
 }
 
+/// Returns the outcomes of these events.
+pub(super) fn outcomes(shuffle: &Shuffle, events: Shuffled) -> Batches {
+    let schema = schema_of(&OUTCOMES);
+    let mut batches = OutcomeBatches {
+        shuffle: shuffle.clone(),
+        schema: Arc::clone(&schema),
+        events: Some(events),
+        pending: Vec::new(),
+    };
+    Batches::from_fn(schema, move || batches.next_outcomes())
+}
+
 impl OutcomeBatches {
-    pub(super) fn new(shuffle: &Shuffle, events: Shuffled) -> Self {
-        Self {
-            shuffle: shuffle.clone(),
-            schema: schema_of(&OUTCOMES),
-            events: Some(events),
-            pending: Vec::new(),
-        }
-    }
-
-    /// Returns the schema of every batch.
-    pub fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.schema)
-    }
-
     fn next_outcomes(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             let Some(events) = &mut self.events else {
@@ -154,7 +153,7 @@ impl OutcomeBatches {
             Arc::new(Int8Array::from(changes)),
             Arc::new(Int32Array::from(commits)),
         ];
-        RecordBatch::try_new(self.schema(), columns)
+        RecordBatch::try_new(Arc::clone(&self.schema), columns)
             .map_err(|cause| shuffle_error("the columns do not fit the schema").because(cause))
     }
 }
@@ -200,16 +199,4 @@ fn append(pending: &mut Vec<RowEvent>, batch: &RecordBatch) -> Result<()> {
         pending.push(event);
     }
     Ok(())
-}
-
-impl Iterator for OutcomeBatches {
-    type Item = Result<RecordBatch>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let next = self.next_outcomes().transpose();
-        if !matches!(next, Some(Ok(_))) {
-            self.events = None;
-        }
-        next
-    }
 }

@@ -10,83 +10,72 @@ use super::{ROW_EVENTS, Shuffle, halves, numbers, schema_of, shuffle_error};
 use crate::changes::net::Net;
 use crate::changes::net::identify::{Share, ShareReader};
 use crate::changes::range::derive::MatchBy;
-use crate::changes::rows::read::PieceBatches;
+use crate::codec::batches::Batches;
 use crate::error::Result;
 use crate::replay::Source;
 
-/// Events on rows, batch by batch; files are read on demand.
-pub struct RowEvents {
-    schema: SchemaRef,
-    identities: PieceBatches<RecordBatch>,
-    /// The index of the first piece, and the commit of each piece.
-    first: u32,
-    commits: Vec<usize>,
+/// Returns the events on the rows of these pieces; files are read on demand.
+pub(super) fn row_events(
+    shuffle: &Shuffle,
+    source: &Source,
+    (first, end): (u32, u32),
+) -> Result<Batches> {
+    let count = end.saturating_sub(first) as usize;
+    let pieces = shuffle.pieces().skip(first as usize).take(count);
+    let (commits, pieces): (Vec<usize>, _) = pieces.map(|(at, piece)| (at, piece.clone())).unzip();
+    let (way, kind) = (shuffle.plan.way, shuffle.plan.kind);
+    // an update to equal values is not a change, and row ids do not show whether values are equal
+    let with_values = way == MatchBy::RowTracking && kind == Net::MinDelta;
+    let resolved = Arc::new(shuffle.definition.resolve()?);
+    let all = ShareReader {
+        source,
+        resolved: &resolved,
+        identity: &shuffle.identity_options.by(way),
+        share: Share::ALL,
+    };
+    let schema = schema_of(&ROW_EVENTS);
+    let batch_schema = Arc::clone(&schema);
+    let identities = all.row_events(pieces, with_values)?;
+    let events = identities.map(move |batch| events(&batch_schema, first, &commits, &batch?));
+    Ok(Batches::new(schema, events))
 }
 
-impl RowEvents {
-    pub(super) fn new(
-        shuffle: &Shuffle,
-        source: &Source,
-        (first, end): (u32, u32),
-    ) -> Result<Self> {
-        let count = end.saturating_sub(first) as usize;
-        let pieces = shuffle.pieces().skip(first as usize).take(count);
-        let (commits, pieces) = pieces.map(|(at, piece)| (at, piece.clone())).unzip();
-        let (way, kind) = (shuffle.plan.way, shuffle.plan.kind);
-        // an update to equal values is not a change, and row ids do not show whether values are equal
-        let with_values = way == MatchBy::RowTracking && kind == Net::MinDelta;
-        let resolved = Arc::new(shuffle.definition.resolve()?);
-        let all = ShareReader {
-            source,
-            resolved: &resolved,
-            identity: &shuffle.identity_options.by(way),
-            share: Share::ALL,
-        };
-        Ok(Self {
-            schema: schema_of(&ROW_EVENTS),
-            identities: all.row_events(pieces, with_values)?,
-            first,
-            commits,
-        })
-    }
-
-    /// Returns the schema of every batch.
-    pub fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.schema)
-    }
-
-    fn row_events(&self, batch: &RecordBatch) -> Result<RecordBatch> {
-        let rows = batch.num_rows();
-        let pieces = numbers::<UInt32Type>(batch, 0)?.values();
-        let positions = numbers::<Int64Type>(batch, 1)?;
-        let changes = numbers::<UInt8Type>(batch, 4)?.values().iter();
-        let mut columns: Vec<ArrayRef> = Vec::with_capacity(ROW_EVENTS.len());
-        for at in [2, 3, 5] {
-            if at < batch.num_columns() {
-                let values = numbers::<Decimal128Type>(batch, at)?.values();
-                columns.extend(columns_of(values.iter().map(|value| value.cast_unsigned())));
-            } else {
-                columns.extend(columns_of(std::iter::repeat_n(0, rows)));
-            }
+/// Converts identities of rows; `first` is the index of the first piece, `commits` has the commit of each piece.
+fn events(
+    schema: &SchemaRef,
+    first: u32,
+    commits: &[usize],
+    batch: &RecordBatch,
+) -> Result<RecordBatch> {
+    let rows = batch.num_rows();
+    let pieces = numbers::<UInt32Type>(batch, 0)?.values();
+    let positions = numbers::<Int64Type>(batch, 1)?;
+    let changes = numbers::<UInt8Type>(batch, 4)?.values().iter();
+    let mut columns: Vec<ArrayRef> = Vec::with_capacity(ROW_EVENTS.len());
+    for at in [2, 3, 5] {
+        if at < batch.num_columns() {
+            let values = numbers::<Decimal128Type>(batch, at)?.values();
+            columns.extend(columns_of(values.iter().map(|value| value.cast_unsigned())));
+        } else {
+            columns.extend(columns_of(std::iter::repeat_n(0, rows)));
         }
-        let commits = pieces.iter().map(|piece| {
-            let commit = self.commits.get(*piece as usize).copied();
-            i32::try_from(commit.unwrap_or(usize::MAX)).unwrap_or(i32::MAX)
-        });
-        let first = self.first;
-        let pieces = pieces
-            .iter()
-            .map(|piece| piece.saturating_add(first).cast_signed());
-        let changes = changes.map(|change| i8::try_from(*change).unwrap_or_default());
-        columns.extend([
-            Arc::new(Int32Array::from_iter_values(commits)) as ArrayRef,
-            Arc::new(Int32Array::from_iter_values(pieces)),
-            Arc::new(positions.clone()),
-            Arc::new(Int8Array::from_iter_values(changes)),
-        ]);
-        RecordBatch::try_new(self.schema(), columns)
-            .map_err(|cause| shuffle_error("the columns do not fit the schema").because(cause))
     }
+    let commits = pieces.iter().map(|piece| {
+        let commit = commits.get(*piece as usize).copied();
+        i32::try_from(commit.unwrap_or(usize::MAX)).unwrap_or(i32::MAX)
+    });
+    let pieces = pieces
+        .iter()
+        .map(|piece| piece.saturating_add(first).cast_signed());
+    let changes = changes.map(|change| i8::try_from(*change).unwrap_or_default());
+    columns.extend([
+        Arc::new(Int32Array::from_iter_values(commits)) as ArrayRef,
+        Arc::new(Int32Array::from_iter_values(pieces)),
+        Arc::new(positions.clone()),
+        Arc::new(Int8Array::from_iter_values(changes)),
+    ]);
+    RecordBatch::try_new(Arc::clone(schema), columns)
+        .map_err(|cause| shuffle_error("the columns do not fit the schema").because(cause))
 }
 
 /// Returns numbers as two columns of halves.
@@ -96,13 +85,4 @@ fn columns_of(numbers: impl Iterator<Item = u128>) -> [ArrayRef; 2] {
         Arc::new(Int64Array::from(high)),
         Arc::new(Int64Array::from(low)),
     ]
-}
-
-impl Iterator for RowEvents {
-    type Item = Result<RecordBatch>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let batch = self.identities.next()?;
-        Some(batch.and_then(|batch| self.row_events(&batch)))
-    }
 }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_array::types::{Int8Type, Int32Type, Int64Type};
-use arrow_schema::SchemaRef;
 
 use super::{Shuffle, Shuffled, numbers, shuffle_error, take_complete};
 use crate::changes::net::compare::LabelledPieces;
 use crate::changes::rows::piece::{ChangeType, Piece};
 use crate::changes::rows::read::{PieceBatches, changed_rows};
 use crate::changes::rows::row_schema::ResolvedDefinition;
+use crate::codec::batches::Batches;
 use crate::error::Result;
 use crate::replay::Source;
 
@@ -19,7 +19,7 @@ use crate::replay::Source;
 const OUTCOMES_AT_ONCE: usize = 1 << 20;
 
 /// Reported rows, batch by batch; outcomes are read on demand.
-pub struct ReportedRows {
+struct ReportedRows {
     shuffle: Shuffle,
     source: Source,
     resolved: Arc<ResolvedDefinition>,
@@ -36,23 +36,21 @@ struct Outcome {
     commit: u32,
 }
 
+/// Returns the rows of these outcomes.
+pub(super) fn rows(shuffle: &Shuffle, source: &Source, outcomes: Shuffled) -> Result<Batches> {
+    let mut rows = ReportedRows {
+        resolved: Arc::new(shuffle.definition.resolve()?),
+        shuffle: shuffle.clone(),
+        source: source.clone(),
+        outcomes: Some(outcomes),
+        pending: Vec::new(),
+        current: None,
+    };
+    let schema = rows.resolved.schema();
+    Ok(Batches::from_fn(schema, move || rows.next_rows()))
+}
+
 impl ReportedRows {
-    pub(super) fn new(shuffle: &Shuffle, source: &Source, outcomes: Shuffled) -> Result<Self> {
-        Ok(Self {
-            resolved: Arc::new(shuffle.definition.resolve()?),
-            shuffle: shuffle.clone(),
-            source: source.clone(),
-            outcomes: Some(outcomes),
-            pending: Vec::new(),
-            current: None,
-        })
-    }
-
-    /// Returns the schema of every batch.
-    pub fn schema(&self) -> SchemaRef {
-        self.resolved.schema()
-    }
-
     /// Returns the next pieces with their labels; none at the end.
     fn next_pieces(&mut self) -> Result<Vec<Piece>> {
         while let Some(outcomes) = &mut self.outcomes {
@@ -135,18 +133,4 @@ fn append(pending: &mut Vec<Outcome>, batch: &RecordBatch) -> Result<()> {
         });
     }
     Ok(())
-}
-
-impl Iterator for ReportedRows {
-    type Item = Result<RecordBatch>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let next = self.next_rows().transpose();
-        if !matches!(next, Some(Ok(_))) {
-            self.current = None;
-            self.outcomes = None;
-            self.pending.clear();
-        }
-        next
-    }
 }
