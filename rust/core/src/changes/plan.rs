@@ -1,23 +1,24 @@
 //! The tasks that read a range: commit by commit for full changes, all at once for net changes.
 
 use std::hash::{BuildHasher, RandomState};
+use std::iter;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::Changes;
 use super::net::Net;
 use super::net::compare::MAX_ROWS;
 use super::net::endpoints;
 use super::net::endpoints::EndpointFiles;
 use super::net::identify::{RowIdentity, Share};
-use super::range::commits::{Commit, Commits, Stamp};
+use super::range::commits::{Commit, Stamp, commits_between};
 use super::range::derive::{
     CommitRows, DerivedCommit, MatchBy, derive, derive_net, row_changes, row_changes_of,
 };
 use super::range::metadata_history::{CommitSettings, MetadataHistory, check_schema};
 use super::rows::piece::Piece;
 use super::rows::row_schema::ResolvedDefinition;
-use super::{ChangeOptions, Changes};
 use crate::error::{Error, Result};
 use crate::replay::{Keys, Source};
 use crate::snapshot::load::load;
@@ -106,58 +107,40 @@ impl IdentityOptions {
     }
 }
 
-/// The commits of a range with the settings of the table at each, oldest first.
-struct CommitsWithSettings {
-    resolved: Arc<ResolvedDefinition>,
-    options: ChangeOptions,
-    /// `None` for an empty range, and after the end.
-    log: Option<(Commits, MetadataHistory)>,
-    source: Source,
-    /// True before the first commit.
-    first: bool,
-}
-
-impl CommitsWithSettings {
-    fn new(changes: &Changes) -> Result<Self> {
-        let log = match (changes.range.versions, &changes.range.start) {
-            (Some((first, last)), Some(start)) => Some((
-                Commits::new(&changes.source.storage, first, last)?,
-                MetadataHistory::new(start, &changes.resolved)?,
-            )),
-            _ => None,
-        };
-        Ok(Self {
-            resolved: Arc::clone(&changes.resolved),
-            options: changes.options.clone(),
-            log,
-            source: changes.source.clone(),
-            first: true,
-        })
-    }
-}
-
-impl Iterator for CommitsWithSettings {
-    type Item = Result<(Commit, CommitSettings)>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let (commits, history) = self.log.as_mut()?;
-        let first = std::mem::replace(&mut self.first, false);
+/// Reads the commits of the range with the settings of the table at each, oldest first, up to the first error.
+fn commits_with_settings(
+    changes: &Changes,
+) -> Result<impl Iterator<Item = Result<(Commit, CommitSettings)>> + Send + use<>> {
+    // `None` for an empty range, and after the end
+    let mut log = match (changes.range.versions, &changes.range.start) {
+        (Some((first, last)), Some(start)) => Some((
+            commits_between(&changes.source.storage, first, last)?,
+            MetadataHistory::new(start, &changes.resolved)?,
+        )),
+        _ => None,
+    };
+    let resolved = Arc::clone(&changes.resolved);
+    let source = changes.source.clone();
+    let require_feed = changes.options.require_feed;
+    let mut first = true;
+    Ok(iter::from_fn(move || {
+        let (commits, history) = log.as_mut()?;
         let next = commits.next().map(|commit| {
             let mut commit = commit?;
-            if first {
-                check_before(&self.source, &commit, &self.resolved)?;
+            if std::mem::take(&mut first) {
+                check_before(&source, &commit, &resolved)?;
             }
-            let settings = history.step(&mut commit, &self.resolved)?;
-            if self.options.require_feed && !settings.feed {
+            let settings = history.step(&mut commit, &resolved)?;
+            if require_feed && !settings.feed {
                 return Err(feed_disabled(commit.stamp.version));
             }
             Ok((commit, settings))
         });
         if !matches!(next, Some(Ok(_))) {
-            self.log = None;
+            log = None;
         }
         next
-    }
+    }))
 }
 
 /// Checks the columns of the rows that the first commit of a range removes, if it changes the table's.
@@ -184,33 +167,22 @@ pub(super) fn feed_disabled(version: u64) -> Error {
     Error::unsupported("changes.feed_disabled", message).at_version(version)
 }
 
-/// The changes of each commit of a range, oldest first.
-pub(super) struct DerivedCommits(CommitsWithSettings);
-
-impl DerivedCommits {
-    pub(super) fn new(changes: &Changes) -> Result<Self> {
-        CommitsWithSettings::new(changes).map(Self)
-    }
-
-    /// Returns the tasks that read the changes.
-    pub(super) fn tasks(self) -> impl Iterator<Item = Result<Task>> {
-        self.map(|derived| derived.map(|derived| Task::of(derived.rows)))
-    }
+/// Returns the changes of each commit of the range, oldest first.
+pub(super) fn derived_commits(
+    changes: &Changes,
+) -> Result<impl Iterator<Item = Result<DerivedCommit>> + Send + use<>> {
+    let has_key = !changes.options.key.is_empty();
+    let keys = changes.source.keys.clone();
+    let derive = move |(commit, settings)| derive(&commit, settings, &keys, has_key);
+    Ok(commits_with_settings(changes)?.map(move |commit| commit.and_then(&derive)))
 }
 
-impl Iterator for DerivedCommits {
-    type Item = Result<DerivedCommit>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let next = self.0.next()?;
-        let has_key = !self.0.options.key.is_empty();
-        let keys = &self.0.source.keys;
-        let derived = next.and_then(|(commit, settings)| derive(&commit, settings, keys, has_key));
-        if derived.is_err() {
-            self.0.log = None;
-        }
-        Some(derived)
-    }
+/// Returns the tasks that read the changes of each commit.
+pub(super) fn tasks_of_commits(
+    changes: &Changes,
+) -> Result<impl Iterator<Item = Result<Task>> + Send + use<>> {
+    let task = |derived: DerivedCommit| Task::of(derived.rows);
+    Ok(derived_commits(changes)?.map(move |derived| derived.map(task)))
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -231,7 +203,7 @@ impl NetPlan {
     /// Reads the commits of the range.
     pub(super) fn new(changes: &Changes) -> Result<Self> {
         let kind = changes.options.kind.net().unwrap_or(Net::MinDelta);
-        let commits = CommitsWithSettings::new(changes)?.collect::<Result<Vec<_>>>()?;
+        let commits = commits_with_settings(changes)?.collect::<Result<Vec<_>>>()?;
         let has_key = !changes.options.key.is_empty();
         Self::of(&commits, &changes.source.keys, has_key, kind)
     }

@@ -14,7 +14,7 @@ mod offset;
 pub use offset::Offset;
 
 use super::plan::IdentityOptions;
-use super::range::commits::{Commit, Commits};
+use super::range::commits::{Commit, commits_between};
 use super::range::metadata_history::{MetadataHistory, PartitionNames, check_metadata};
 use super::range::{Edge, first_version, load_version};
 use super::rows::row_schema::{ChangesDefinition, ResolvedDefinition};
@@ -311,7 +311,7 @@ impl Follow {
             self.history = Some(self.first_history(first)?);
         }
         let partitions = PartitionNames::of(&self.initial)?;
-        for commit in Commits::new(&self.source.storage, first, newest)? {
+        for commit in commits_between(&self.source.storage, first, newest)? {
             let mut commit = commit?;
             let version = commit.stamp.version;
             if self.history.is_none() && partitions.lacks(&commit) {

@@ -24,7 +24,7 @@ use crate::scan::scan_file::SCAN_FIELDS;
 use crate::spec::file_size::group_by_size;
 use crate::spec::{Metadata, Protocol};
 use crate::storage::Storage;
-use crate::storage::pool::{Ordered, ordered};
+use crate::storage::pool::ordered;
 
 /// The maximum size of a run of several commits in bytes; a commit counts as at least [`MIN_BYTES`].
 const RUN_BYTES: u64 = 4 << 20;
@@ -91,54 +91,34 @@ pub(in crate::changes) struct Commit {
     pub info: CommitInfo,
 }
 
-/// The commits of a range, oldest first.
-pub(in crate::changes) struct Commits {
-    runs: Ordered<Vec<(VersionedFile, i64)>, Vec<Commit>>,
-    ready: std::vec::IntoIter<Commit>,
-}
-
-impl Commits {
-    /// Reads the commits `first..=last`.
-    ///
-    /// # Errors
-    ///
-    /// Version not found: `version.range`; Corrupt: `log.gap`.
-    pub(in crate::changes) fn new(
-        storage: &Arc<dyn Storage>,
-        first: u64,
-        last: u64,
-    ) -> Result<Self> {
-        let listing = LogListing::read(&**storage, first.saturating_sub(LOOK_BACK))?;
-        let commits: Vec<(VersionedFile, i64)> = file_timestamps(&listing.commits)
-            .into_iter()
-            .filter(|(commit, _)| (first..=last).contains(&commit.version))
-            .map(|(commit, time)| (commit.clone(), time))
-            .collect();
-        check_complete(&commits, first, last)?;
-        let storage = Arc::clone(storage);
-        let decode = move |run: Vec<(VersionedFile, i64)>| decode(&*storage, &run);
-        let size = |(commit, _): &(VersionedFile, i64)| commit.file.size.max(MIN_BYTES);
-        Ok(Self {
-            runs: ordered(group_by_size(commits, RUN_BYTES, size), RUNS_AHEAD, decode),
-            ready: Vec::new().into_iter(),
-        })
-    }
-}
-
-impl Iterator for Commits {
-    type Item = Result<Commit>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            if let Some(commit) = self.ready.next() {
-                return Some(Ok(commit));
-            }
-            match self.runs.next()? {
-                Ok(run) => self.ready = run.into_iter(),
-                Err(error) => return Some(Err(error)),
-            }
-        }
-    }
+/// Reads the commits `first..=last`, oldest first.
+///
+/// # Errors
+///
+/// Version not found: `version.range`; Corrupt: `log.gap`.
+pub(in crate::changes) fn commits_between(
+    storage: &Arc<dyn Storage>,
+    first: u64,
+    last: u64,
+) -> Result<impl Iterator<Item = Result<Commit>> + Send + use<>> {
+    let listing = LogListing::read(&**storage, first.saturating_sub(LOOK_BACK))?;
+    let commits: Vec<(VersionedFile, i64)> = file_timestamps(&listing.commits)
+        .into_iter()
+        .filter(|(commit, _)| (first..=last).contains(&commit.version))
+        .map(|(commit, time)| (commit.clone(), time))
+        .collect();
+    check_complete(&commits, first, last)?;
+    let storage = Arc::clone(storage);
+    let decode = move |run: Vec<(VersionedFile, i64)>| decode(&*storage, &run);
+    let size = |(commit, _): &(VersionedFile, i64)| commit.file.size.max(MIN_BYTES);
+    let runs = ordered(group_by_size(commits, RUN_BYTES, size), RUNS_AHEAD, decode);
+    Ok(runs.flat_map(|run| {
+        let (run, error) = match run {
+            Ok(run) => (run, None),
+            Err(error) => (Vec::new(), Some(error)),
+        };
+        run.into_iter().map(Ok).chain(error.map(Err))
+    }))
 }
 
 fn check_complete(commits: &[(VersionedFile, i64)], first: u64, last: u64) -> Result<()> {

@@ -1,7 +1,7 @@
 //! Explains how the changes of each commit are determined.
 
 use crate::changes::net::endpoints;
-use crate::changes::plan::{DerivedCommits, NetPlan};
+use crate::changes::plan::{NetPlan, derived_commits};
 use crate::changes::range::derive::{CommitRows, DerivedCommit, MatchBy};
 use crate::changes::{Changes, Kind, Net};
 use crate::error::Result;
@@ -36,8 +36,9 @@ impl Changes {
                 let version = commit.stamp.version;
                 explained(version, commit.way, commit.reason, &commit.rows)
             };
-            let commits = DerivedCommits::new(self)?;
-            return commits.map(|commit| commit.map(explain)).collect();
+            return derived_commits(self)?
+                .map(|commit| commit.map(explain))
+                .collect();
         }
         let plan = NetPlan::new(self)?;
         let reason = match (plan.way, plan.kind) {

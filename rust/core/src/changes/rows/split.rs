@@ -11,7 +11,7 @@ use super::row_schema::ChangesDefinition;
 use super::stream::rows_of_tasks;
 use crate::changes::Changes;
 use crate::changes::net::identify::Share;
-use crate::changes::plan::{DerivedCommits, IdentityOptions, Task};
+use crate::changes::plan::{IdentityOptions, Task, tasks_of_commits};
 use crate::codec::batches::Batches;
 use crate::error::{Error, Result};
 use crate::replay::Source;
@@ -83,8 +83,7 @@ impl Changes {
         if let Some(shuffle) = self.shuffle()? {
             return shuffle.splits(target_size);
         }
-        let tasks = DerivedCommits::new(self)?.tasks();
-        let tasks: Vec<Task> = tasks.collect::<Result<_>>()?;
+        let tasks = tasks_of_commits(self)?.collect::<Result<_>>()?;
         let (definition, options) = (&self.definition, &self.identity_options);
         Ok(Split::of_tasks(definition, options, tasks, target_size))
     }

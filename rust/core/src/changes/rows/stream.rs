@@ -12,7 +12,7 @@ use crate::changes::net::compare::{Compared, compare};
 use crate::changes::net::endpoints;
 use crate::changes::net::identify::{RowIdentity, Share, ShareReader};
 use crate::changes::net::net;
-use crate::changes::plan::{DerivedCommits, IdentityOptions, NetPlan, Task};
+use crate::changes::plan::{IdentityOptions, NetPlan, Task, tasks_of_commits};
 use crate::changes::range::derive::CommitRows;
 use crate::changes::{Changes, Kind};
 use crate::codec::batches::Batches;
@@ -40,7 +40,7 @@ struct ChangeRows {
 /// Returns the rows of all changes; commits and files are read on demand.
 pub(in crate::changes) fn changed_rows_of(changes: &Changes) -> Result<Batches> {
     let tasks: Tasks = if changes.options.kind == Kind::Full {
-        Box::new(DerivedCommits::new(changes)?.tasks())
+        Box::new(tasks_of_commits(changes)?)
     } else {
         let changes = changes.clone();
         Box::new(std::iter::once_with(move || {
