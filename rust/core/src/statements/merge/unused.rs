@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use arrow_array::{RecordBatch, RecordBatchReader};
-use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
+use arrow_array::{RecordBatchIterator, RecordBatchReader};
+use arrow_schema::{Field, Schema};
 
 use super::clauses::{MergeDefinition, Then};
 use crate::error::Result;
@@ -34,11 +34,8 @@ pub(super) fn without_unused(
         return Ok(rows);
     }
     let schema = Arc::new(schema.project(&columns).map_err(columns_mismatch)?);
-    Ok(Box::new(ProjectedReader {
-        rows,
-        columns,
-        schema,
-    }))
+    let rows = rows.map(move |batch| batch?.project(&columns));
+    Ok(Box::new(RecordBatchIterator::new(rows, schema)))
 }
 
 /// Returns `true` if tables can have columns of the field's type.
@@ -87,26 +84,4 @@ fn names(text: &str, name: &str, definition: &MergeDefinition) -> bool {
         let qualifies = after.trim_start_matches('`').starts_with('.');
         !is_table || is_qualified || !qualifies
     })
-}
-
-/// Rows with some of their columns.
-struct ProjectedReader {
-    rows: Box<dyn RecordBatchReader + Send>,
-    columns: Vec<usize>,
-    schema: SchemaRef,
-}
-
-impl Iterator for ProjectedReader {
-    type Item = std::result::Result<RecordBatch, ArrowError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let batch = self.rows.next()?;
-        Some(batch.and_then(|batch| batch.project(&self.columns)))
-    }
-}
-
-impl RecordBatchReader for ProjectedReader {
-    fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.schema)
-    }
 }
