@@ -18,7 +18,7 @@ use bytes::Bytes;
 use super::file_filter::FileFilter;
 use super::key::{FileActionKey, KeySet, Keys};
 use super::source::Source;
-use crate::codec::checkpoint::{CheckpointFile, Control, FileAction, FileRows, Unit, UnitReader};
+use crate::codec::checkpoint::{CheckpointFile, Control, FileAction, FileRows, Unit};
 use crate::codec::columns::filter_rows;
 use crate::codec::commit::{ActionDecoder, ActionSelection, Positioned};
 use crate::codec::file_actions::FileField;
@@ -281,7 +281,7 @@ impl OpenFile {
         storage: &dyn Storage,
         unit: &Unit,
         selection: &Selection,
-    ) -> Result<Option<UnitReader>> {
+    ) -> Result<Option<impl Iterator<Item = Result<FileRows>> + use<>>> {
         let mut fetched = self.file.unfetched();
         let mut passed = None;
         if let Some(filter) = &selection.filter {

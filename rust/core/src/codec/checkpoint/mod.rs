@@ -27,8 +27,7 @@ mod types;
 mod units;
 
 pub use control::Control;
-pub use parsed_columns::ParsedColumnsReader;
-pub use rows::{FileRows, UnitReader};
+pub use rows::FileRows;
 pub use units::Unit;
 
 use types::{check_types, reading_schema};

@@ -1,5 +1,6 @@
 //! Decodes the `add` and `remove` rows of a unit as views and returns them as plain columns.
 
+use std::iter;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -20,9 +21,7 @@ use crate::codec::file_columns::{FileColumn, FileColumns, STATS};
 use crate::codec::filter_concat::{
     SelectedRows, check_expansion, filter_concat, nulls, with_types_of,
 };
-use crate::codec::parquet_file::{
-    BatchSize, FetchedBytes, RowGroupReader, RowGroupRequest, guarded,
-};
+use crate::codec::parquet_file::{BatchSize, FetchedBytes, RowGroupRequest, guarded};
 use crate::codec::statistics::render_stats;
 use crate::error::{Error, Result};
 use crate::spec::arrow::strict_cast;
@@ -55,15 +54,23 @@ impl CheckpointFile {
         action: FileAction,
         request: RowGroupRequest,
         fetched: &FetchedBytes,
-    ) -> Result<UnitReader> {
-        let reader = self.reader(unit, request, fetched)?;
-        Ok(UnitReader {
-            next_row: (reader.missing == unit.num_rows()).then_some(unit.rows.start),
-            reader,
-            legacy: self.legacy_stats(action),
-            action,
-            row_group: unit.row_group,
-        })
+    ) -> Result<impl Iterator<Item = Result<FileRows>> + use<>> {
+        // the row of the row group that is decoded next; `None` if only selected rows are decoded
+        let all = request.rows_of(unit.num_rows()) == unit.num_rows();
+        let mut next_row = all.then_some(unit.rows.start);
+        let legacy = self.legacy_stats(action);
+        let row_group = unit.row_group;
+        let batches = self.reader(unit, request, fetched)?;
+        Ok(batches.map(move |batch| {
+            let batch = batch?;
+            let first = next_row;
+            next_row = first.map(|first| first + batch.num_rows());
+            let rows = FileRows::new(&batch, action, (row_group, first))?;
+            match &legacy {
+                Some(legacy) => rows.rebased(legacy),
+                None => Ok(rows),
+            }
+        }))
     }
 
     pub(super) fn request_leaves(
@@ -76,75 +83,34 @@ impl CheckpointFile {
         RowGroupRequest::new(self.metadata(), unit.row_group, leaves, selection)
     }
 
+    /// Reads the rows of one unit with the Parquet decoder, in batches of a few thousand rows. A panic of the
+    /// decoder, and a number of rows that differs from the footer's, are reported as corrupt bytes.
     pub(super) fn reader(
         &self,
         unit: &Unit,
         request: RowGroupRequest,
         fetched: &FetchedBytes,
-    ) -> Result<GuardedReader> {
-        let missing = request.rows_of(unit.num_rows());
+    ) -> Result<impl Iterator<Item = Result<RecordBatch>> + use<>> {
+        let mut missing = request.rows_of(unit.num_rows());
         let reader = || request.reader(&self.arrow, fetched, BatchSize::Rows(BATCH_ROWS), &PAGES);
-        let reader = guarded(CODE, reader)?;
-        Ok(GuardedReader { reader, missing })
-    }
-}
-
-/// Reads the rows of one unit with the Parquet decoder. A panic of the decoder, and a number of rows that differs
-/// from the footer's, are reported as corrupt bytes.
-pub(super) struct GuardedReader {
-    reader: RowGroupReader,
-    /// The number of rows that are still to be decoded.
-    missing: usize,
-}
-
-impl Iterator for GuardedReader {
-    type Item = Result<RecordBatch>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let batch = || self.reader.next().transpose().map_err(arrow_error);
-        let batch = match guarded(CODE, batch) {
-            Ok(Some(batch)) => batch,
-            Ok(None) if self.missing == 0 => return None,
-            Ok(None) => {
-                let message = format!("the pages end {} rows before the footer says", self.missing);
-                self.missing = 0;
-                return Some(Err(Error::corrupt("checkpoint.rows", message)));
-            }
-            Err(error) => return Some(Err(error)),
+        let mut reader = guarded(CODE, reader)?;
+        let mut next = move || {
+            let Some(batch) = guarded(CODE, || reader.next().transpose().map_err(arrow_error))?
+            else {
+                if missing == 0 {
+                    return Ok(None);
+                }
+                let message = format!("the pages end {missing} rows before the footer says");
+                missing = 0;
+                return Err(Error::corrupt("checkpoint.rows", message));
+            };
+            missing = missing.checked_sub(batch.num_rows()).ok_or_else(|| {
+                let message = "the pages hold more rows than the footer says";
+                Error::corrupt("checkpoint.rows", message)
+            })?;
+            Ok(Some(batch))
         };
-        let Some(missing) = self.missing.checked_sub(batch.num_rows()) else {
-            let message = "the pages hold more rows than the footer says";
-            return Some(Err(Error::corrupt("checkpoint.rows", message)));
-        };
-        self.missing = missing;
-        Some(Ok(batch))
-    }
-}
-
-/// Decodes the rows of one unit in batches of a few thousand rows.
-pub struct UnitReader {
-    reader: GuardedReader,
-    legacy: Option<LegacyStats>,
-    action: FileAction,
-    row_group: usize,
-    /// The row of the row group that is decoded next; `None` if only selected rows are decoded.
-    next_row: Option<usize>,
-}
-
-impl Iterator for UnitReader {
-    type Item = Result<FileRows>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let batch = self.reader.next()?;
-        Some(batch.and_then(|batch| {
-            let first = self.next_row;
-            self.next_row = first.map(|first| first + batch.num_rows());
-            let rows = FileRows::new(&batch, self.action, (self.row_group, first))?;
-            match &self.legacy {
-                Some(legacy) => rows.rebased(legacy),
-                None => Ok(rows),
-            }
-        }))
+        Ok(iter::from_fn(move || next().transpose()))
     }
 }
 
