@@ -155,6 +155,22 @@ def test_conditions_and_values_may_have_subqueries(
     assert dict(done["operationParameters"])["predicate"] == f'["value = {best}"]'
 
 
+def test_a_scalar_subquery_with_several_rows_fails(
+    spark: Any, tmp_path: Path, target: str, other: str
+) -> None:
+    several = f"(SELECT key FROM {other})"
+    for text in (
+        f"DELETE FROM {target} WHERE key = {several}",
+        f"UPDATE {target} SET value = 0 WHERE key = {several}",
+        f"UPDATE {target} SET key = {several}",
+        f"MERGE INTO {target} t USING {other} s ON t.key = {several} WHEN MATCHED THEN DELETE",
+    ):
+        with pytest.raises(dr.InvalidArgumentError) as caught:
+            dr_spark.sql(spark, text)
+        assert caught.value.code == "statement.expression"
+    assert left(spark, tmp_path) == ROWS
+
+
 def test_queries_may_precede_statements(
     spark: Any, tmp_path: Path, target: str, other: str
 ) -> None:

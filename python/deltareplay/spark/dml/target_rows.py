@@ -21,7 +21,7 @@ from deltareplay.spark.scan.frame import check_types, frame
 from deltareplay.spark.scan.projection import ExtraColumns
 from deltareplay.spark.schema.fields import Column as TableColumn
 from deltareplay.spark.schema.fields import columns_of
-from deltareplay.spark.session import capabilities
+from deltareplay.spark.session import capabilities, internals
 from deltareplay.spark.syntax import names
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class Candidates:
         unknown = [number for number, rows in live.items() if rows is None]
         if unknown:
             grouped = self.rows(unknown).groupBy(sf.col(hidden_columns.FILE).alias("file"))
-            counted = grouped.agg(sf.count(sf.lit(1)).alias("rows")).toArrow()
+            counted = internals.arrow_of(grouped.agg(sf.count(sf.lit(1)).alias("rows")))
             numbers: list[Any] = counted["file"].to_pylist()
             rows: list[Any] = counted["rows"].to_pylist()
             counts.update(zip(numbers, rows, strict=True))
@@ -240,5 +240,4 @@ def words(
     if extra_row is not None:
         extra_row = extra_row.withColumn("file", sf.lit(EXTRA_ROW))
         aggregated = aggregated.unionByName(extra_row, allowMissingColumns=True)
-    table: pa.Table = aggregated.toArrow()
-    return table
+    return internals.arrow_of(aggregated)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from deltareplay.exceptions import InvalidArgumentError
+
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
 
 
@@ -93,6 +96,36 @@ def first_line(error: Exception) -> str:
     """Return the first line of an error's message, without Py4J's own text."""
     lines = str(getattr(error, "java_exception", error)).strip().splitlines()
     return lines[0] if lines else type(error).__name__
+
+
+def arrow_of(frame: DataFrame) -> pa.Table:
+    """Return the rows of a frame.
+
+    Raises:
+        InvalidArgumentError: As ``subquery_error``.
+    """
+    try:
+        rows: pa.Table = frame.toArrow()
+    except Exception as error:
+        known = subquery_error(error)
+        if known is None:
+            raise
+        raise known from error
+    return rows
+
+
+def subquery_error(error: Exception) -> InvalidArgumentError | None:
+    """Return the error for a subquery with several rows, if that made a job fail.
+
+    PySpark has no exception for it: it is Py4J's, with a stack trace instead of a message.
+    """
+    if "SCALAR_SUBQUERY_TOO_MANY_ROWS" not in str(error):
+        return None
+    return InvalidArgumentError(
+        "a subquery that stands for a value returns several rows: compare with IN, or let it "
+        "return one row, such as by max(...) or LIMIT 1",
+        code="statement.expression",
+    )
 
 
 def session_of(writer: Any) -> SparkSession:

@@ -25,7 +25,7 @@ from deltareplay.exceptions import (
 )
 from deltareplay.spark.scan import hidden_columns
 from deltareplay.spark.schema.fields import FIELD_ID, nullable, spark_type
-from deltareplay.spark.session import capabilities, settings
+from deltareplay.spark.session import capabilities, internals, settings
 from deltareplay.spark.storage.staging_directory import StagingDirectory
 from deltareplay.spark.syntax import names
 from deltareplay.spark.writing import identity_columns
@@ -287,10 +287,10 @@ class StagedWrite:
         try:
             writer.partitionBy(*file_rows.partitions).save(self._directory.path)
         except Exception as error:
-            broken_constraint = constraint_error(error)
-            if broken_constraint is None:
+            known = constraint_error(error) or internals.subquery_error(error)
+            if known is None:
                 raise
-            raise broken_constraint from error
+            raise known from error
         finally:
             capabilities.release(rows, self._spark)
         observed = observation.get
