@@ -45,6 +45,33 @@ def test_delta_spark_describes_our_writes(spark: Any, tmp_path: Any) -> None:
         ] * commits
 
 
+STATEMENTS = (
+    "DELETE FROM {t} WHERE id = 1",
+    "UPDATE {t} SET p = 7",
+    "UPDATE {t} SET p = 8 WHERE id = 2",
+    "MERGE INTO {t} t USING (SELECT DISTINCT id FROM {t}) s ON t.id = s.id "
+    "WHEN MATCHED AND t.id = 3 THEN UPDATE SET p = 9 WHEN MATCHED AND t.id = 4 THEN DELETE",
+    "TRUNCATE TABLE {t}",
+)
+
+
+def test_statements_leave_the_history_of_delta_spark(spark: Any, tmp_path: Path) -> None:
+    described = []
+    for name, run in (("theirs", spark.sql), ("ours", lambda text: dr_spark.sql(spark, text))):
+        path = tmp_path / name
+        spark.range(6).selectExpr("id", "id AS p").write.format("delta").save(str(path))
+        for text in STATEMENTS:
+            run(text.format(t=f"delta.`{path}`"))
+        described.append(dr_spark.history(spark, path, limit=len(STATEMENTS)).collect())
+    for theirs, ours in zip(*described, strict=True):
+        for key in ("operation", "isolationLevel", "isBlindAppend"):
+            assert ours[key] == theirs[key], (ours, theirs)
+        for key in ("operationParameters", "operationMetrics"):
+            assert set(ours[key]) == set(theirs[key]), (ours, theirs)
+        times = {name: int(n) for name, n in ours.operationMetrics.items() if "TimeMs" in name}
+        assert all(0 <= time <= times["executionTimeMs"] for time in times.values())
+
+
 def comparable(row: Any) -> dict[str, Any]:
     """Return a row of the history; absent and empty metrics are equal."""
     fields: dict[str, Any] = row.asDict(recursive=True)

@@ -113,7 +113,7 @@ def _run(
         rewrite.remove_whole(covered)
         rewrite.stage(marked, changes)
         metrics = _metrics(rewrite, deleted)
-        transaction.set_metrics(metrics)
+        transaction.set_metrics(metrics | statement.times(rewrite.staged_from))
     return Written(rewrite.commit(), metrics)
 
 

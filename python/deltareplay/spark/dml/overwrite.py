@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltareplay.spark.dml.statement import record_read
+from deltareplay.spark.dml.statement import milliseconds_since, record_read
 from deltareplay.spark.dml.target_rows import REMOVE_COLUMNS
 from deltareplay.spark.scan import partition_values
 from deltareplay.spark.scan.skipping import negated_partition_filter, skipping_filter
@@ -66,7 +66,8 @@ def truncate(statement: DmlStatement) -> None:
     if statement.is_repeated(transaction):
         return
     remove(transaction, live, None)
-    transaction.set_metrics({"numRemovedFiles": live.num_rows})
+    time_taken = milliseconds_since(statement.started)
+    transaction.set_metrics({"numRemovedFiles": live.num_rows, "executionTimeMs": time_taken})
     transaction.commit()
 
 

@@ -6,6 +6,7 @@ are not deterministic are equal in both.
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
@@ -39,6 +40,7 @@ class Rewrite:
 
     Attributes:
         metrics: Counts of files, rows and bytes.
+        staged_from: When ``stage`` was called, in seconds of the monotonic clock.
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class Rewrite:
         self._added: pa.Table | None = None
         self._removed: set[int] = set()
         self.metrics: Counter[str] = Counter()
+        self.staged_from = time.monotonic()
 
     def remove_whole(self, numbers: Collection[int]) -> None:
         """Remove files with all of their rows, when ``stage`` is called."""
@@ -79,6 +82,7 @@ class Rewrite:
             with_remaining: Whether ``rows`` include the remaining rows of all files; only for
                 tables without deletion vectors.
         """
+        self.staged_from = time.monotonic()
         recorded = self._candidates.live_rows(marked.counts)
         live = self._candidates.counted_rows(recorded)
         partly_deleted = {number for number, count in marked.counts.items() if count < live[number]}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, replace
+import time
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Union
 
 from deltareplay._protocol.schema import Field
@@ -41,6 +42,7 @@ class DmlStatement:
         txn: Application and version of an idempotent statement.
         session_txn: Application and version from the session's settings; None if ``txn`` is set.
         user_metadata: Any text for the commit.
+        started: When the statement started, in seconds of the monotonic clock.
     """
 
     spark: SparkSession
@@ -50,6 +52,7 @@ class DmlStatement:
     txn: tuple[str, int] | None = None
     session_txn: tuple[str, int] | None = None
     user_metadata: str | None = None
+    started: float = field(default_factory=time.monotonic)
 
     @classmethod
     def of(
@@ -107,6 +110,17 @@ class DmlStatement:
         txn = self.txn or self.session_txn
         return txn is not None and transaction.set_transaction(*txn)
 
+    def times(self, staged_from: float) -> dict[str, int]:
+        """Return the times that the history shows, by delta-spark's names.
+
+        ``staged_from`` is when the rows to change were known.
+        """
+        return {
+            "executionTimeMs": milliseconds_since(self.started),
+            "scanTimeMs": int((staged_from - self.started) * 1000),
+            "rewriteTimeMs": milliseconds_since(staged_from),
+        }
+
     def candidates(self, filter: Filter | None) -> Candidates:
         """Return the files that match a filter."""
         return Candidates.of(self.spark, self.snapshot, filter, self.root)
@@ -130,6 +144,11 @@ class DmlStatement:
             filter = target_filter(where, self.snapshot, alias, lambda: frame)
         record_read(transaction, filter)
         return self.candidates(filter), frame
+
+
+def milliseconds_since(start: float) -> int:
+    """Return the time since a value of the monotonic clock."""
+    return int((time.monotonic() - start) * 1000)
 
 
 def analyzed(create: Callable[[], DataFrame]) -> DataFrame:

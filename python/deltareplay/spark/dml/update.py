@@ -126,7 +126,7 @@ def _run(
             changed = _updated(rows, statement, assignments, target_alias)
             rewrite.stage(marked, changed, with_remaining=in_one_scan)
         metrics = rewrite.commit_metrics(numUpdatedRows=len(marked))
-        transaction.set_metrics(metrics)
+        transaction.set_metrics(metrics | statement.times(rewrite.staged_from))
     return Written(rewrite.commit(), metrics)
 
 

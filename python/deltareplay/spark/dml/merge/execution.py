@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import functools
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,13 @@ from deltareplay.spark.dml.merge import clauses as merge_clauses
 from deltareplay.spark.dml.merge.clauses import Clause, JoinedColumns
 from deltareplay.spark.dml.merge.repeatability import MergeSource, repeatable
 from deltareplay.spark.dml.rewrite import Rewrite, with_images
-from deltareplay.spark.dml.statement import DmlStatement, analyzed, as_column, record_read
+from deltareplay.spark.dml.statement import (
+    DmlStatement,
+    analyzed,
+    as_column,
+    milliseconds_since,
+    record_read,
+)
 from deltareplay.spark.dml.target_rows import EXTRA_ROW, RowSets, bit, words
 from deltareplay.spark.query import subqueries
 from deltareplay.spark.scan import hidden_columns
@@ -101,8 +108,10 @@ def execute(arguments: MergeArguments, clauses: Sequence[Clause]) -> Written:
                 on, statement.snapshot, target_alias, lambda: joined, joined=True
             )
         record_read(transaction, filter)
+        begun = time.monotonic()
         with source.stable(statement.target, arguments.root) as rows:
-            return execution.run(rows, statement.candidates(filter))
+            stored_in = milliseconds_since(begun)
+            return execution.run(rows, statement.candidates(filter), stored_in)
 
 
 def _repeatable(
@@ -154,8 +163,11 @@ class MergeExecution:
         analyzed(lambda: self._changed(joined, _kinds(_MATCHED, _INSERTED, _NOT_BY_SOURCE)))
         return pairs
 
-    def run(self, source: DataFrame, candidates: Candidates) -> Written:
-        """Find the rows that change, write their new values, and commit."""
+    def run(self, source: DataFrame, candidates: Candidates, stored_in: int) -> Written:
+        """Find the rows that change, write their new values, and commit.
+
+        ``stored_in`` is the time in milliseconds that it took to store the source.
+        """
         target = self.statement.target
         rewrite = Rewrite(candidates, target, self.transaction, self._supplied())
         with rewrite.discarded_on_error():
@@ -164,7 +176,9 @@ class MergeExecution:
             rewrite.stage(matches.modified, rows)
             metrics = _metrics(rewrite, matches)
             self._check_counts(metrics)
-            self.transaction.set_metrics(metrics)
+            times = self.statement.times(rewrite.staged_from)
+            times["materializeSourceTimeMs"] = stored_in
+            self.transaction.set_metrics(metrics | times)
         changes_rows = matches.modified or rewrite.metrics["output_rows"]
         if not changes_rows and not target.changes_metadata and not self.statement.is_idempotent:
             rewrite.discard()
