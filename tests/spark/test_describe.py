@@ -68,6 +68,9 @@ def test_statements_leave_the_history_of_delta_spark(spark: Any, tmp_path: Path)
             assert ours[key] == theirs[key], (ours, theirs)
         for key in ("operationParameters", "operationMetrics"):
             assert set(ours[key]) == set(theirs[key]), (ours, theirs)
+        if ours.operation == "UPDATE":
+            conditions = [row.operationParameters["predicate"] for row in (ours, theirs)]
+            assert conditions[0] == conditions[1] == "[]" or "[]" not in conditions
         times = {name: int(n) for name, n in ours.operationMetrics.items() if "TimeMs" in name}
         assert all(0 <= time <= times["executionTimeMs"] for time in times.values())
 

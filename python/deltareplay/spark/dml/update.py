@@ -89,7 +89,9 @@ def update(
             "an update needs columns to set: pass set={'column': 'value'}",
             code="statement.column",
         )
-    transaction = statement.begin("UPDATE", {"predicate": predicate_parameter(where)})
+    # as in delta-spark, an update of all rows has no predicate
+    parameters = {"predicate": "[]" if where is None else predicate_parameter(where)}
+    transaction = statement.begin("UPDATE", parameters)
     with subqueries.views(spark) as views:
         values = views.substitute_values(set)
         return _run(statement, transaction, views.substitute(where), values, target_alias)
