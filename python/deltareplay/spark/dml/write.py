@@ -207,7 +207,7 @@ def write_rows(
     elif schema_mode == "merge":
         target = target.with_columns(df.schema)
     target.check(partition_columns)
-    parameters = _parameters(mode, where, partition_overwrite, target)
+    parameters = _parameters(mode, where, partition_overwrite, schema_mode, target)
     if matching is not None:
         parameters |= matching.parameters
     if user_metadata is None:
@@ -284,7 +284,11 @@ def _session(df: DataFrame) -> SparkSession:
 
 
 def _parameters(
-    mode: str, where: str | None, partition_overwrite: str, target: TargetTable
+    mode: str,
+    where: str | None,
+    partition_overwrite: str,
+    schema_mode: str | None,
+    target: TargetTable,
 ) -> dict[str, Any]:
     """Return the operation parameters of the commit."""
     parameters: dict[str, Any] = {
@@ -295,6 +299,8 @@ def _parameters(
         parameters["predicate"] = where
     if partition_overwrite == "dynamic":
         parameters["isDynamicPartitionOverwrite"] = True
+    if schema_mode is not None:
+        parameters["canMergeSchema" if schema_mode == "merge" else "canOverwriteSchema"] = True
     return parameters
 
 

@@ -224,6 +224,10 @@ class Sink:
             parameters["predicate"] = self.options.replace_where
         if self.options.dynamic:
             parameters["isDynamicPartitionOverwrite"] = True
+        if self.options.merge_schema:
+            parameters["canMergeSchema"] = True
+        if self.options.overwrite_schema:
+            parameters["canOverwriteSchema"] = True
         return parameters
 
     def _application(self, written: Sequence[StagedRows]) -> str | None:
