@@ -52,6 +52,9 @@ STATEMENTS = (
     "MERGE INTO {t} t USING (SELECT DISTINCT id FROM {t}) s ON t.id = s.id "
     "WHEN MATCHED AND t.id = 3 THEN UPDATE SET p = 9 WHEN MATCHED AND t.id = 4 THEN DELETE",
     "INSERT WITH SCHEMA EVOLUTION INTO {t} BY NAME SELECT 5L AS id, 6 AS n",
+    "INSERT INTO {t} SELECT * FROM {t} WHERE id = 2",
+    "INSERT INTO {t} (id) SELECT max(id) FROM {t}",
+    "INSERT INTO {t} (id) VALUES (0)",
     "TRUNCATE TABLE {t}",
 )
 

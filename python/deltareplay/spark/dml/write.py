@@ -14,7 +14,7 @@ from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.catalog import registration
 from deltareplay.spark.catalog.table_argument import TableLike, location_of, name_parts, resolved
 from deltareplay.spark.dml import overwrite, replace_where
-from deltareplay.spark.dml.statement import DmlStatement, analyzed, as_column
+from deltareplay.spark.dml.statement import DmlStatement, analyzed, as_column, record_read
 from deltareplay.spark.scan.skipping import skipping_filter
 from deltareplay.spark.schema.fields import struct_type
 from deltareplay.spark.session import capabilities, settings
@@ -25,6 +25,8 @@ from deltareplay.spark.writing.target_table import TargetTable
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
+
+    from deltareplay._expressions.filters import Filter
 
 
 @renamed(
@@ -166,10 +168,12 @@ def write_rows(
     properties: Mapping[str, str] | None = None,
     user_metadata: str | None = None,
     root: str | None = None,
+    reads: Sequence[Filter | None] = (),
 ) -> Written:
     """Write rows as ``write`` does, except that the session does not set ``schema_mode``.
 
-    ``matching`` selects the rows that they replace.
+    ``matching`` selects the rows that they replace; ``reads`` are filters of the rows of the table
+    from which they were computed.
     """
     spark = _session(df)
     _check(mode, where, matching, partition_overwrite or "static", schema_mode)
@@ -215,6 +219,8 @@ def write_rows(
     transaction = target.begin(snapshot, "WRITE", parameters, user_metadata)
     if txn is not None and transaction.set_transaction(*txn):
         return WrittenVersion(transaction.commit(), {})
+    for read in reads:
+        record_read(transaction, read)
     if matching is not None and snapshot is not None:
         statement = DmlStatement(spark, snapshot, target, root)
         return WrittenVersion(*replace_where.replace_matching(statement, matching, transaction))

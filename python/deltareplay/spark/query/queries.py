@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from deltareplay._protocol.properties import is_on
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.catalog import lookup, registration
+from deltareplay.spark.catalog.table_argument import table_of
 from deltareplay.spark.catalog.timestamps import evaluate_timestamp
 from deltareplay.spark.query import change_functions, metadata_column, target_views
 from deltareplay.spark.query.table_references import TableReference, references_in
@@ -26,6 +27,7 @@ from deltareplay.spark.syntax.tokens import Token
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from deltareplay._expressions.filters import Filter
     from deltareplay._snapshot.snapshot import Snapshot
     from deltareplay.spark.catalog.lookup import CatalogEntry
 
@@ -255,12 +257,32 @@ def snapshot(
     )
 
 
+def reads_of(spark: SparkSession, text: str, snapshot: Snapshot) -> list[Filter | None]:
+    """Return a filter of the rows that each use of a table in a query reads; None for all rows.
+
+    Past versions and changes of the table are left out: they stay as they are.
+    """
+    uri = table_of(snapshot).uri
+    filters = []
+    for reference in references_in(Parser(text)):
+        if (reference.version, reference.timestamp, reference.changes) != (None, None, None):
+            continue
+        entry = _entry(spark, reference)
+        if entry is not None and entry.is_delta and entry.table().uri == uri:
+            filters.append(_filter(spark, snapshot, reference))
+    return filters
+
+
+def _filter(spark: SparkSession, snapshot: Snapshot, reference: TableReference) -> Filter | None:
+    return skipping_filter(
+        reference.where, spark, snapshot, reference.alias, joined=reference.is_joined
+    )
+
+
 def _frame(
     spark: SparkSession, snapshot: Snapshot, reference: TableReference, *, metadata: bool = False
 ) -> DataFrame:
-    filter = skipping_filter(
-        reference.where, spark, snapshot, reference.alias, joined=reference.is_joined
-    )
+    filter = _filter(spark, snapshot, reference)
     tracks_rows = is_on(snapshot.properties, "delta.enableRowTracking")
     extra_columns = ExtraColumns(metadata=metadata, metadata_ids=metadata and tracks_rows)
     return rows_of(spark, snapshot, filter, None, extra_columns, None)

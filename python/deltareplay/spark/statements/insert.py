@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.dml.assignments import default_of, is_default
 from deltareplay.spark.dml.replace_where import Matching
-from deltareplay.spark.dml.write import write, write_rows
+from deltareplay.spark.dml.write import write_rows
 from deltareplay.spark.query import queries
 from deltareplay.spark.schema.fields import fields_of, spark_type
 from deltareplay.spark.schema.frames import empty_frame
@@ -29,6 +29,7 @@ from deltareplay.spark.writing.target_table import TargetTable
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
+    from deltareplay._expressions.filters import Filter
     from deltareplay._snapshot.snapshot import Snapshot
     from deltareplay.spark.catalog.lookup import CatalogEntry
 
@@ -132,26 +133,31 @@ class Insert(SharedStatement):
             by_name=self.by_name,
             is_listed=self.columns is not None,
         )
-        # ``write`` rejects duplicate columns
+        # ``write_rows`` rejects duplicate columns
         rows = rows.select("*", *_partition_values(rows, constants, target))
         where, is_dynamic = self.where, False
         if self.overwrites and where is None:
             # also if all partition values are constants: then a query without rows replaces nothing
             is_dynamic = bool(target.partition_columns) and settings.overwrites_partitions(spark)
             where = None if is_dynamic else _partition_condition(constants, target)
-        write(
+        write_rows(
             rows,
             snapshot,
             mode="overwrite" if self.overwrites else "append",
             where=where,
             partition_overwrite="dynamic" if is_dynamic else "static",
             schema_mode="merge" if evolves else None,
+            reads=self._reads(spark, snapshot),
         )
         return empty_frame(spark)
 
     def _rows(self, spark: SparkSession, names: Sequence[str], target: TargetTable) -> DataFrame:
         """Return the rows of the query, whose columns have these names in the table."""
         return queries.run(spark, self.prefix.query(_with_defaults(spark, self, names, target)))
+
+    def _reads(self, spark: SparkSession, snapshot: Snapshot) -> list[Filter | None]:
+        """Return filters of the rows that the query reads from the table itself."""
+        return queries.reads_of(spark, self.prefix.query(self.query), snapshot)
 
     def _replace(
         self, spark: SparkSession, entry: CatalogEntry, snapshot: Snapshot, target: TargetTable
@@ -187,6 +193,7 @@ class Insert(SharedStatement):
             mode="overwrite",
             matching=matching,
             schema_mode="merge" if evolves else None,
+            reads=self._reads(spark, snapshot),
         )
 
 
