@@ -116,6 +116,10 @@ def test_delete_without_a_filter(tmp_path: Path) -> None:
     assert info["operation"] == "DELETE"
     assert info["userMetadata"] == "why"
     assert dict(info["operationParameters"])["predicate"] == '["true"]'
+    metrics = {name: int(value) for name, value in info["operationMetrics"]}
+    times = [metrics.pop(name) for name in ("scanTimeMs", "rewriteTimeMs", "executionTimeMs")]
+    assert 0 <= min(times) <= max(times) == times[2]
+    assert metrics == done.metrics
     assert ids(table) == []
 
 

@@ -9,6 +9,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Instant;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
@@ -55,6 +56,7 @@ struct ChangedFile {
 
 #[derive(Debug)]
 pub(super) struct Changer {
+    begun: Instant,
     source: Source,
     snapshot: Snapshot,
     options: WriteOptions,
@@ -96,6 +98,7 @@ impl Changer {
             Layout::new(metadata, protocol, Purpose::Changes, &[change_type])
         });
         Ok(Self {
+            begun: Instant::now(),
             table: table_layout(metadata, &properties)?,
             row_tracking: properties.row_tracking,
             uses_vectors: properties.deletion_vectors,
@@ -431,6 +434,7 @@ impl Changer {
         transaction: &mut Transaction,
         data_change: bool,
     ) -> Result<(WrittenFiles, Counts)> {
+        let staged_from = Instant::now();
         let mut unread = std::mem::take(&mut self.unread);
         if self.has_change_rows() {
             // the change data files of a commit must have all of its changes
@@ -479,6 +483,8 @@ impl Changer {
             let tags = &mut transaction.description().tags;
             tags.insert(key, "true".to_owned());
         }
+        self.counts.scan = staged_from.duration_since(self.begun);
+        self.counts.rewrite = staged_from.elapsed();
         Ok((self.written, self.counts))
     }
 }

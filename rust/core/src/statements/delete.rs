@@ -2,7 +2,9 @@
 
 use super::change::Changer;
 use super::row_plan::DeleteAll;
-use super::write::{no_changes, predicate_parameter, row_metrics, set_txn, write_options};
+use super::write::{
+    no_changes, predicate_parameter, row_metrics, set_times, set_txn, write_options,
+};
 use crate::error::Result;
 use crate::expr::Predicate;
 use crate::snapshot::Snapshot;
@@ -46,6 +48,7 @@ impl Table {
             ("numRemovedBytes", counts.removed_bytes),
         ]));
         transaction.description().metrics = metrics;
+        set_times(&mut transaction, &counts);
         self.commit_written(transaction, written)
     }
 }

@@ -1,5 +1,7 @@
 //! Planned changes to the rows that a statement reads, and the counts of changed rows and files.
 
+use std::time::Duration;
+
 use arrow_array::{BooleanArray, RecordBatch, UInt32Array};
 
 use crate::error::Result;
@@ -74,4 +76,8 @@ pub(super) struct Counts {
     pub kept_rows: u64,
     /// Bytes of files that got a deletion vector.
     pub kept_bytes: u64,
+    /// The time until all rows to change were known.
+    pub scan: Duration,
+    /// The time to stage their change.
+    pub rewrite: Duration,
 }

@@ -11,7 +11,9 @@ use arrow_schema::{ArrowError, DataType as ArrowType, Fields, SchemaRef};
 
 use super::change::Changer;
 use super::row_plan::{RowPlan, RowPlanner};
-use super::write::{no_changes, predicate_parameter, row_metrics, set_txn, write_options};
+use super::write::{
+    no_changes, predicate_parameter, row_metrics, set_times, set_txn, write_options,
+};
 use crate::error::{Error, Result};
 use crate::expr::{BoundFormula, Formula, Predicate, closest_columns};
 use crate::spec::arrow::field_index;
@@ -361,6 +363,7 @@ impl Table {
             ("numRemovedBytes", counts.removed_bytes),
         ]));
         transaction.description().metrics = metrics;
+        set_times(&mut transaction, &counts);
         self.commit_written(transaction, written)
     }
 }

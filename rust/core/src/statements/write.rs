@@ -1,6 +1,7 @@
 //! The common parts of the statements that write rows.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -144,6 +145,19 @@ pub(super) fn schema_overwrite_refused() -> Error {
 pub(super) fn predicate_parameter(condition: Option<&Predicate>) -> [(&'static str, Value); 1] {
     let sql = condition.map_or_else(|| "true".to_owned(), ToString::to_string);
     [("predicate", json_text(&[sql]))]
+}
+
+/// Describes the times of a statement, by delta-spark's names.
+pub(super) fn set_times(transaction: &mut Transaction, counts: &Counts) {
+    let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    transaction.description().times = metric_strings([
+        (
+            "executionTimeMs",
+            milliseconds(counts.scan + counts.rewrite),
+        ),
+        ("scanTimeMs", milliseconds(counts.scan)),
+        ("rewriteTimeMs", milliseconds(counts.rewrite)),
+    ]);
 }
 
 pub(super) fn write_options(options: &RowsOptions) -> WriteOptions {

@@ -282,6 +282,8 @@ impl Transaction {
             let key = "delta.rowTracking.preserved".to_owned();
             tags.entry(key).or_insert_with(|| preserved.to_string());
         }
+        let mut metrics = description.metrics.clone();
+        metrics.extend(description.times.clone());
         let engine = concat!("deltareplay/", env!("CARGO_PKG_VERSION"));
         without_nulls(json!({
             "inCommitTimestamp": in_commit_timestamp,
@@ -291,7 +293,7 @@ impl Transaction {
             "readVersion": self.snapshot.as_ref().map(|snapshot| snapshot.version()),
             "isolationLevel": isolation.name(),
             "isBlindAppend": blind,
-            "operationMetrics": description.metrics,
+            "operationMetrics": metrics,
             "userMetadata": description.user_metadata,
             "tags": Some(tags).filter(|tags| !tags.is_empty()),
             "engineInfo": description.engine_info.as_deref().unwrap_or(engine),

@@ -82,6 +82,8 @@ pub struct CommitDescription {
     pub parameters: Map<String, Value>,
     /// Metrics by name; numbers as text.
     pub metrics: BTreeMap<String, String>,
+    /// Times in milliseconds by name, which the log shows among the metrics.
+    pub times: BTreeMap<String, String>,
     /// Free-form text.
     pub user_metadata: Option<String>,
     /// Free-form tags.

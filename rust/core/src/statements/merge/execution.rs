@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::super::change::Changer;
 use super::super::row_plan::Counts;
 use super::super::write::{
-    merged_metadata, no_changes, schema_overwrite_refused, set_high_water_marks, set_txn,
-    write_options,
+    merged_metadata, no_changes, schema_overwrite_refused, set_high_water_marks, set_times,
+    set_txn, write_options,
 };
 use super::evolution::{NewColumns, new_columns_of};
 use super::inserts::{InsertClause, UnmatchedRows};
@@ -79,6 +79,7 @@ impl Table {
         }
         let (written, counts) = changer.stage(&mut transaction)?;
         transaction.description().metrics = metrics(source_rows, inserted, &written, &counts);
+        set_times(&mut transaction, &counts);
         self.commit_written(transaction, written)
     }
 }
