@@ -74,6 +74,8 @@ def test_update_evaluates_expressions(mode: str, partitions: list[str], tmp_path
     )
     assert table.update("id = 99", {"v": 0}).version is None
     assert table.update(None, {"v": None}).metrics["numUpdatedRows"] == 10
+    [info] = table.history(limit=1).to_pylist()
+    assert dict(info["operationParameters"]) == {"predicate": "[]"}
     assert {row["v"] for row in by_id(table).values()} == {None}
 
 

@@ -8,6 +8,7 @@ use arrow_array::{
 };
 use arrow_buffer::NullBuffer;
 use arrow_schema::{ArrowError, DataType as ArrowType, Fields, SchemaRef};
+use serde_json::json;
 
 use super::change::Changer;
 use super::row_plan::{RowPlan, RowPlanner};
@@ -333,7 +334,11 @@ impl Table {
             return Err(Error::invalid("rows.column", message));
         }
         let snapshot = self.snapshot(At::Latest, None)?;
-        let parameters = predicate_parameter(condition);
+        // as in delta-spark, an update of all rows has no predicate
+        let parameters = match condition {
+            None => [("predicate", json!("[]"))],
+            Some(_) => predicate_parameter(condition),
+        };
         let mut transaction = self.begin(&snapshot, "UPDATE", parameters, &options)?;
         if set_txn(&mut transaction, &options)? {
             return self.commit_written(transaction, WrittenFiles::new(self.source()));
