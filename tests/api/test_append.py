@@ -399,6 +399,8 @@ def test_columns_are_added_if_requested(mode: str, tmp_path: Path) -> None:
         table.append(more)
     assert caught.value.code == "rows.column"
     assert table.append(more, schema_mode="merge").version == 2
+    [info] = table.history(limit=1).to_pylist()
+    assert dict(info["operationParameters"])["canMergeSchema"] == "true"
     assert table.append([{"id": 3}], schema_mode="merge").version == 3
     result = sorted_rows(table, "id")
     assert result == [

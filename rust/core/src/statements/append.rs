@@ -7,7 +7,7 @@ use arrow_array::{RecordBatch, RecordBatchIterator};
 use arrow_schema::{ArrowError, SchemaRef};
 use serde_json::json;
 
-use super::write::{set_high_water_marks, set_schema, set_txn, write_options};
+use super::write::{schema_parameter, set_high_water_marks, set_schema, set_txn, write_options};
 use crate::error::Result;
 use crate::snapshot::Snapshot;
 use crate::snapshot::load::cached_snapshot;
@@ -114,6 +114,7 @@ impl Table {
     fn begin_append(&self, snapshot: &Snapshot, options: &RowsOptions) -> Result<Transaction> {
         let columns = json_text(&snapshot.metadata().partition_columns);
         let parameters = [("mode", json!("Append")), ("partitionBy", columns)];
+        let parameters = parameters.into_iter().chain(schema_parameter(options));
         self.begin(snapshot, "WRITE", parameters, options)
     }
 

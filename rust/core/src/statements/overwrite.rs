@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 use super::change::Changer;
 use super::delete::delete_matching;
 use super::row_plan::Counts;
-use super::write::{row_metrics, set_high_water_marks, set_schema, set_txn, write_options};
+use super::write::{
+    row_metrics, schema_parameter, set_high_water_marks, set_schema, set_txn, write_options,
+};
 use crate::error::{Error, Result};
 use crate::expr::Predicate;
 use crate::snapshot::Snapshot;
@@ -105,6 +107,7 @@ fn parameters(
         Replaced::Where(condition) => parameters.push(("predicate", json!(condition.to_string()))),
         Replaced::Partitions => parameters.push(("isDynamicPartitionOverwrite", json!("true"))),
     }
+    parameters.extend(schema_parameter(options));
     parameters
 }
 

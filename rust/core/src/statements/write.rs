@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::row_plan::Counts;
 use crate::definition::replace::overwritten_metadata;
@@ -145,6 +145,16 @@ pub(super) fn schema_overwrite_refused() -> Error {
 pub(super) fn predicate_parameter(condition: Option<&Predicate>) -> [(&'static str, Value); 1] {
     let sql = condition.map_or_else(|| "true".to_owned(), ToString::to_string);
     [("predicate", json_text(&[sql]))]
+}
+
+/// Returns the parameter of a write that may change the schema.
+pub(super) fn schema_parameter(options: &RowsOptions) -> Option<(&'static str, Value)> {
+    let name = match options.schema_mode {
+        SchemaMode::Fixed => return None,
+        SchemaMode::Merge => "canMergeSchema",
+        SchemaMode::Overwrite => "canOverwriteSchema",
+    };
+    Some((name, json!(true)))
 }
 
 /// Describes the times of a statement, by delta-spark's names.
