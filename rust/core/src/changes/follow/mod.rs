@@ -115,7 +115,7 @@ impl Follow {
     ///
     /// Invalid argument: `follow.offset` for an offset of another table or of a version that does not
     /// exist yet, `follow.limit`, and those of columns, filter and key. Version not found: `changes.start`,
-    /// `version.timestamp`. Errors of the log.
+    /// `version.timestamp`. Unsupported: features of the first version. Errors of the log.
     pub fn new(source: &Source, strict: bool, options: FollowOptions) -> Result<Self> {
         if options.max_files == Some(0) || options.max_bytes == Some(0) {
             let message =
@@ -135,6 +135,7 @@ impl Follow {
         let resolved = Arc::new(definition.resolve()?);
         resolved.check_key(&options.key)?;
         let offset = first_offset(source, &initial, &options.start)?;
+        check_first(source, &initial, &offset, strict)?;
         if let Some(until) = &options.until
             && until.table_id != offset.table_id
         {
@@ -457,6 +458,18 @@ fn first_offset(source: &Source, initial: &Snapshot, start: &StreamStart) -> Res
             check_offset(offset, initial)?;
             Ok(offset.clone())
         }
+    }
+}
+
+/// Checks that this build can read the version at the offset. Later commits may only change the protocol.
+fn check_first(source: &Source, initial: &Snapshot, offset: &Offset, strict: bool) -> Result<()> {
+    if offset.version >= initial.version() {
+        return Ok(());
+    }
+    match load_version(source, initial, offset.version, strict) {
+        Err(error) if error.kind() == ErrorKind::Unsupported => Err(error),
+        // the log may no longer have the version, which the stream may not need
+        _ => Ok(()),
     }
 }
 
