@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +131,42 @@ def test_partition_columns_are_columns_of_the_schema(
     assert caught.value.code == "transaction.partition_columns"
     assert caught.value.path == "_delta_log/00000000000000000000.json"
     assert "transaction.partition_columns" in {finding.code for finding in table.verify().findings}
+
+
+@pytest.mark.parametrize("feature", ["typeWidening", "typeWidening-preview", None])
+@pytest.mark.parametrize(
+    ("before", "after", "is_valid"),
+    [
+        ("byte", "double", True),
+        ("decimal(6, 2)", "decimal(8,3)", True),
+        ("varchar(4)", "string", True),
+        ("integer", "date", False),
+        ("long", "double", False),
+        ("decimal(6,2)", "decimal(6,3)", False),
+        ("later", "string", False),
+    ],
+)
+def test_type_changes_are_those_of_the_protocol(
+    log: logs.LogBuilder, before: str, after: str, is_valid: bool, feature: str | None
+) -> None:
+    """The protocol, "Reader Requirements for Type Widening": fail on an unsupported change."""
+    change = {"fromType": before, "toType": after, "fieldPath": "element"}
+    array = {"type": "array", "elementType": after}
+    column = {"name": "a", "type": array | {"containsNull": True}, "nullable": True}
+    fields = [column | {"metadata": {"delta.typeChanges": [change]}}]
+    features = [feature] if feature else []
+    versions = {"minReaderVersion": 3, "minWriterVersion": 7}
+    action = {"protocol": versions | {"readerFeatures": features, "writerFeatures": features}}
+    log.create(json.dumps({"type": "struct", "fields": fields}), protocol_action=action)
+    table = dr.Table(log.uri)
+    if is_valid or feature is None:
+        assert table.snapshot().scan().to_arrow().column_names == ["a"]
+        return
+    with pytest.raises(
+        dr.UnsupportedFeatureError, match=re.escape(f'"{before}" to "{after}"')
+    ) as caught:
+        table.snapshot()
+    assert caught.value.code == "schema.type_change"
 
 
 def test_a_partition_column_of_the_type_void_is_null(log: logs.LogBuilder) -> None:

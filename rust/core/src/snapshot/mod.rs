@@ -71,8 +71,8 @@ struct Checksum {
 }
 
 impl TableDefinition {
-    /// Parses schema and properties; refuses features that this build cannot read, and a table whose catalog
-    /// is not that of `source`.
+    /// Parses schema and properties; refuses features and type changes that this build cannot read, and
+    /// a table whose catalog is not that of `source`.
     fn new(
         source: &Source,
         protocol: Protocol,
@@ -93,6 +93,10 @@ impl TableDefinition {
         let protocol = protocol.without_redundant_lists();
         let schema = StructType::parse(&metadata.schema_string)?;
         metadata.check_partition_columns(&schema)?;
+        let features = ["typeWidening", "typeWidening-preview"];
+        if features.iter().any(|name| protocol.is_supported(name)) {
+            schema.check_type_changes()?;
+        }
         let (properties, problems) = TableProperties::new(&metadata, &protocol)?;
         warnings.extend(problems.into_iter().map(|problem| LogWarning {
             code: "properties.invalid",

@@ -2,7 +2,47 @@
 //!
 //! Protocol: "Type Widening".
 
-use super::PrimitiveType;
+use serde_json::Value;
+
+use super::{PrimitiveType, StructType};
+use crate::error::{Error, Result};
+use crate::spec::json::clipped;
+
+impl StructType {
+    /// Checks that the protocol allows each change in `delta.typeChanges`: files may have the old type.
+    ///
+    /// # Errors
+    ///
+    /// Unsupported: `schema.type_change`.
+    pub(crate) fn check_type_changes(&self) -> Result<()> {
+        for field in self.all_fields() {
+            let changes = field.metadata.get("delta.typeChanges");
+            for change in changes.and_then(Value::as_array).into_iter().flatten() {
+                let type_of = |key| change.get(key).and_then(Value::as_str).unwrap_or_default();
+                let (from, to) = (type_of("fromType"), type_of("toType"));
+                if !is_supported_change(from, to) {
+                    let message = format!(
+                        "the type of {} was changed from {} to {}, which type widening does not allow",
+                        clipped(&field.name),
+                        clipped(from),
+                        clipped(to)
+                    );
+                    return Err(Error::unsupported("schema.type_change", message));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns `true` for types of equal values, and for a widening. All strings are stored alike.
+fn is_supported_change(from: &str, to: &str) -> bool {
+    let is_string =
+        |name: &str| name == "string" || name.starts_with("char(") || name.starts_with("varchar(");
+    let types = PrimitiveType::from_name(from).zip(PrimitiveType::from_name(to));
+    types.is_some_and(|(from, to)| from == to || from.widens_to(&to))
+        || is_string(from) && is_string(to)
+}
 
 impl PrimitiveType {
     /// Returns `true` if a column of this type is widened to the other type when written rows have it: only
