@@ -108,6 +108,10 @@ REFUSED: dict[str, tuple[Create, str]] = {
         lambda at: dr.create_table(at, SCHEMA, ["day", "id", "note"]),
         "transaction.partition_columns",
     ),
+    "a partition column that is an identity column": (
+        lambda at: dr.create_table(at, identity(start="1", step="1"), ["id"]),
+        "transaction.partition_columns",
+    ),
     "a bad name": (
         lambda at: dr.create_table(at, pa.schema([("a b", pa.int64())])),
         "transaction.column_name",

@@ -145,6 +145,11 @@ REFUSED = [
         "transaction.partition_columns",
     ),
     (
+        "CREATE TABLE {t} (id INT, n BIGINT GENERATED ALWAYS AS IDENTITY) "
+        "USING delta PARTITIONED BY (n)",
+        "transaction.partition_columns",
+    ),
+    (
         "CREATE TABLE {t} (id INT, p INT) USING delta PARTITIONED BY (p STRING)",
         "schema.duplicate_column",
     ),

@@ -10,6 +10,7 @@ use crate::spec::properties::MANIFESTS;
 use crate::spec::property_rules::{checked_properties, is_consumed, is_same_property};
 use crate::spec::schema::{StructField, StructType};
 use crate::spec::{Metadata, Protocol};
+use crate::write::is_identity;
 use crate::write::random::new_id;
 
 use self::columns::{STATISTICS, check_statistics_columns};
@@ -90,9 +91,23 @@ fn metadata_of(
         configuration: checked_properties(properties)?,
         ..Metadata::default()
     };
+    check_partitioning(schema, &metadata.partition_columns)?;
     check_statistics_columns(&metadata)?;
     check_manifests(&metadata)?;
     Ok(metadata)
+}
+
+/// Checks that no partition column of a new table is an identity column.
+fn check_partitioning(schema: &StructType, names: &[String]) -> Result<()> {
+    let mut columns = names.iter().filter_map(|name| schema.field(name));
+    let Some(column) = columns.find(|column| is_identity(column)) else {
+        return Ok(());
+    };
+    let message = format!(
+        "the partition column {} is an identity column: each row would be in a partition of its own",
+        clipped(&column.name)
+    );
+    Err(Error::invalid("transaction.partition_columns", message))
 }
 
 /// Returns column names as the schema spells them. Unknown names are kept.
