@@ -284,7 +284,7 @@ def test_columns_have_defaults(tmp_path: Path) -> None:
     )
     table.append([{"s": {"a": 1, "b": "x"}}])
     assert only_row(table) == {"id": 5, "s": {"a": 1, "b": "x"}}
-    for text in ("'x'", "id", "s.a", "5000000000", "current_date()", "f(1)", "1 +", ""):
+    for text in ("'x'", "id", "s.a", "5000000000", "false", "current_date()", "f(1)", "1 +", ""):
         refused("alter.column_default", lambda text=text: table.set_default("id", text))
     refused("alter.column", lambda: table.set_default("q", "5"))
     table.set_default("id", None)

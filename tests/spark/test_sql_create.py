@@ -43,7 +43,7 @@ CREATED = [
     "g INT GENERATED ALWAYS AS (CAST(v AS INT) + 1), v BIGINT) USING delta",
     "CREATE TABLE {t} (a SMALLINT DEFAULT 5, b DECIMAL(5, 2) DEFAULT 1, c STRING DEFAULT 7, "
     "d DATE DEFAULT '2026-01-31', e INT DEFAULT NULL, f ARRAY<INT> DEFAULT array(1), "
-    "g INT DEFAULT 2.5D, h BINARY DEFAULT X'01') USING delta "
+    "g INT DEFAULT 2.5D, h BINARY DEFAULT X'01', i STRING DEFAULT true) USING delta "
     "TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'enabled')",
     "CREATE TABLE {t} (id INT, p STRING) USING delta PARTITIONED BY (P)",
     "CREATE TABLE {t} (id INT) USING delta PARTITIONED BY (p STRING NOT NULL COMMENT 'x', q INT)",
@@ -90,6 +90,7 @@ REFUSED = [
     ("CREATE TABLE {t} (id INT, d INT DEFAULT 5) USING delta", "definition.default"),
     (f"CREATE TABLE {{t}} (d INT DEFAULT 'x') USING delta {WITH_DEFAULTS}", "definition.default"),
     (f"CREATE TABLE {{t}} (d INT DEFAULT nope) USING delta {WITH_DEFAULTS}", "definition.default"),
+    (f"CREATE TABLE {{t}} (d INT DEFAULT false) USING delta {WITH_DEFAULTS}", "definition.default"),
     (
         f"CREATE TABLE {{t}} (d TINYINT DEFAULT 300) USING delta {WITH_DEFAULTS}",
         "definition.default",

@@ -52,7 +52,9 @@ def _check(rows: DataFrame, column: Field, key: str) -> None:
         raise _invalid(column, key, "must be deterministic and must not use other rows") from error
     actual, declared = nullable(computed.type), nullable(column.type)
     if key == _DEFAULT:
-        is_fitting = fits(actual, declared) or _casts(spark, text, column)
+        # Spark casts no other type to boolean, and boolean to strings only
+        is_castable = declared != "boolean" and (actual != "boolean" or declared == "string")
+        is_fitting = fits(actual, declared) or (is_castable and _casts(spark, text, column))
     else:
         is_fitting = actual == declared
         if uses_current_time(text, rows.columns):

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_ord::ord::make_comparator;
-use arrow_schema::{Fields, SchemaRef, SortOptions};
+use arrow_schema::{DataType as ArrowType, Fields, SchemaRef, SortOptions};
 use serde_json::Value;
 
 use super::coerce::{check, coerce};
@@ -60,7 +60,23 @@ pub(super) fn default(field: &StructField, protocol: &Protocol) -> Result<Option
 pub fn check_default(field: &StructField, expression: &str) -> Result<()> {
     let formula = Formula::parse(expression)?.bind(&Fields::empty())?;
     check(formula.data_type(), &field.data_type, &field.name)?;
+    check_boolean(formula.data_type(), field)?;
     coerce(&formula.constant_value()?, &field.data_type, &field.name).map(|_| ())
+}
+
+/// Refuses booleans for other columns than strings, and other values for booleans, as Spark does.
+fn check_boolean(value: &ArrowType, field: &StructField) -> Result<()> {
+    let column = field.data_type.arrow_type();
+    let converts = match (value, &column) {
+        (ArrowType::Boolean, to) => !matches!(to, ArrowType::Boolean | ArrowType::Utf8),
+        (from, ArrowType::Boolean) => *from != ArrowType::Null,
+        _ => false,
+    };
+    if !converts {
+        return Ok(());
+    }
+    let message = format!("its type is {value}, and that of the column {column}");
+    Err(Error::invalid("rows.type", message))
 }
 
 fn formula(
