@@ -297,6 +297,7 @@ impl Follow {
             self.offset = Offset::before(&self.offset.table_id, next);
             self.history = None;
             first = next;
+            check_first(&self.source, &self.initial, &self.offset, self.strict)?;
         }
         let mut newest = newest.min(last);
         if newest < first {
