@@ -142,6 +142,9 @@ def test_by_a_timestamp(tmp_path: Path) -> None:
     append(table, "b", 2)
     assert table.restore(timestamp=timestamp).restored_version == 1
     assert ids(table) == [1]
+    after = datetime(2999, 1, 1, tzinfo=timezone.utc)  # as delta-spark
+    restored = table.restore(timestamp=after)
+    assert (restored.restored_version, restored.version) == (3, 3)
     with pytest.raises(dr.VersionNotFoundError) as caught:
         table.restore(timestamp=datetime(1999, 1, 1, tzinfo=timezone.utc))
     assert caught.value.code == "version.timestamp"

@@ -66,14 +66,18 @@ pub struct Restored {
 }
 
 impl Table {
-    /// Commits a version with the files of an older one, unless the newest one has them.
+    /// Commits a version with the files of an older one, unless the newest one has them. A timestamp after
+    /// the newest version is that version.
     ///
     /// # Errors
     ///
     /// As [`Table::snapshot`], [`prepare`] and [`Table::commit`].
     pub fn restore(&self, to: At, ignore_missing: bool) -> Result<Restored> {
         let newest = self.snapshot(At::Latest, None)?;
-        let target = self.snapshot(to, None)?;
+        let target = match to {
+            At::Timestamp(timestamp) if timestamp > newest.timestamp() => newest.clone(),
+            _ => self.snapshot(to, None)?,
+        };
         let options = TransactionOptions::default();
         let (transaction, mut report) =
             prepare(self.source(), &newest, &target, ignore_missing, options)?;
