@@ -180,6 +180,21 @@ def test_optimizes(spark: Any, tmp_path: Path, target: str) -> None:
             assert caught.value.code == "sql.full"
 
 
+def test_partitions_to_optimize_may_depend_on_the_current_time(spark: Any, tmp_path: Path) -> None:
+    """An example of REORG in Delta's documentation."""
+    rows = spark.sql("SELECT 1 AS id, current_date() AS day UNION ALL SELECT 2, DATE '2020-01-01'")
+    for _ in range(2):
+        dr_spark.write(rows.repartition(1), tmp_path / "t", partition_columns=["day"])
+    recent = "day >= current_timestamp() - INTERVAL '5' DAY"
+    table = f"delta.`{tmp_path / 't'}`"
+    for statement in (
+        f"REORG TABLE {table} WHERE {recent} APPLY (PURGE)",
+        f"OPTIMIZE {table} WHERE {recent}",
+    ):
+        [reported] = dr_spark.sql(spark, statement).collect()
+    assert (reported["metrics"]["numFilesAdded"], reported["metrics"]["numFilesRemoved"]) == (1, 2)
+
+
 def test_purges(spark: Any, tmp_path: Path) -> None:
     dr_spark.write(
         spark.range(20).coalesce(1),
