@@ -251,6 +251,10 @@ def test_reads_by_name(delta: Any, named: str) -> None:
     assert rows_of(reader.table(named)) == []
     changes = delta.read.options(readChangeFeed=True, startingVersion=0).table(named)
     assert rows_of(changes.select("id", "_change_type")) == [(1, "insert"), (2, "insert")]
+    dr_spark.sql(delta, f"CREATE TABLE {named}_cloned SHALLOW CLONE {named}")
+    cloned = delta.read.option("versionAsOf", 0).table(f"{named}_cloned")
+    assert rows_of(cloned) == rows_of(delta.table(f"{named}_cloned")) == ROWS
+    dr_spark.sql(delta, f"DROP TABLE {named}_cloned")
     delta.range(3).createOrReplaceTempView("shadow")
     assert delta.table("shadow").count() == delta.read.table("shadow").count() == 3
     with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
@@ -305,6 +309,17 @@ def test_streams_read_and_write_tables_by_name(delta: Any, named: str, tmp_path:
     run(None, outputMode="append")  # the catalog has the format of an existing table
     assert rows(delta, created) == [(1, 1), (1, 1), (2, 2), (2, 2)]
     dr_spark.sql(delta, f"DROP TABLE {created}")
+
+
+def test_a_stream_creates_no_table_over_other_files(delta: Any, name: str, tmp_path: Path) -> None:
+    """As in delta-spark (DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION): VACUUM would delete them."""
+    path = str(tmp_path / "files")
+    frame(delta).write.parquet(path)
+    stream = delta.readStream.format("rate").load().writeStream.format("delta")
+    writer = stream.option("checkpointLocation", str(tmp_path / "checkpoint")).option("path", path)
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        writer.toTable(f"{name}_over")
+    assert caught.value.code == "definition.files"
 
 
 @pytest.mark.parametrize("as_argument", [False, True])

@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Any
 from deltareplay._support.uris import without_secrets
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.catalog import lookup, registration
-from deltareplay.spark.definition.definition import Definition, Mode, execute
+from deltareplay.spark.definition.definition import (
+    Definition,
+    Mode,
+    check_hides_no_files,
+    execute,
+)
 from deltareplay.spark.dml.statement import analyzed, as_column
 from deltareplay.spark.format import batch_writes
 from deltareplay.spark.format.options import normalized_mode
@@ -168,7 +173,7 @@ def save(
             the option ``path``.
     """
     mode = normalized_mode(mode)
-    path = next((text for key, text in options.items() if key.lower() == "path"), None)
+    path = _path_option(options)
     if path is None:
         _write(df, name, options, mode, partition_by)
         return
@@ -204,14 +209,21 @@ def streamed(
         schema: The schema of the rows.
         options: The options of the writer. A new table has the properties and the path in them.
         partition_by: The partition columns of a new table.
+
+    Raises:
+        InvalidArgumentError: ``definition.files``: a new table would hide other files.
     """
     definition = {
         key: text
         for key, text in options.items()
         if key.startswith("delta.") or key.lower() == "path"
     }
+    parts = names.table_parts(name)
+    if not lookup.find(spark, parts).exists:
+        location = registration.new_location(spark, parts, _path_option(options))
+        check_hides_no_files(lookup.at_path(location))
     save(spark.createDataFrame([], schema), name, definition, "ignore", partition_by)
-    return _path(lookup.find(spark, names.table_parts(name)))
+    return _path(lookup.find(spark, parts))
 
 
 def check_format(
@@ -252,10 +264,26 @@ def wrong_format(name: str, source: str) -> InvalidArgumentError:
 
 def path_of(spark: SparkSession, name: str) -> str | None:
     """Return the path of a Delta table of the catalog; None for tables that Spark opens itself."""
+    options = options_of(spark, name)
+    return None if options is None else options["path"]
+
+
+def options_of(spark: SparkSession, name: str) -> dict[str, str] | None:
+    """Return the options of a read of a Delta table; None for tables that Spark opens itself."""
     if capabilities.has_delta(spark):
         return None
     entry = lookup.find(spark, names.table_parts(name))
-    return _path(entry) if entry.is_delta else None
+    if not entry.is_delta:
+        return None
+    roots = entry.allowed_roots
+    return {
+        "path": _path(entry),
+        **({"allowedRoots": lookup.roots_option(roots)} if roots else {}),
+    }
+
+
+def _path_option(options: Mapping[str, str]) -> str | None:
+    return next((text for key, text in options.items() if key.lower() == "path"), None)
 
 
 def _path(entry: CatalogEntry) -> str:

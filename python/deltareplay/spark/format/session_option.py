@@ -379,8 +379,10 @@ def _stream_by_name(streaming: Any) -> None:
 
     @functools.wraps(table)
     def named(self: Any, tableName: str) -> Any:  # noqa: N803 PySpark's name
-        path = named_tables.path_of(internals.session_of_reader(self), tableName)
-        return table(self, tableName) if path is None else self.format(_own_format()).load(path)
+        location = named_tables.options_of(internals.session_of_reader(self), tableName)
+        if location is None:
+            return table(self, tableName)
+        return self.format(_own_format()).options(**location).load()
 
     writer.toTable, reader.table = toTable, named
 
@@ -393,10 +395,12 @@ def _read_by_name(reader: Any, session: Any) -> None:
     @functools.wraps(reader_table)
     def named(self: Any, tableName: str) -> Any:  # noqa: N803 PySpark's name
         spark, options = internals.session_of_reader(self), getattr(self, _OPTIONS, {})
-        path = named_tables.path_of(spark, tableName)
-        if path is None:
+        location = named_tables.options_of(spark, tableName)
+        if location is None:
             return reader_table(self, tableName)
-        return self.format(_own_format()).load(path) if options else read(spark, tableName)
+        if not options:
+            return read(spark, tableName)
+        return self.format(_own_format()).options(**location).load()
 
     @functools.wraps(session_table)
     def table(self: Any, tableName: str) -> Any:  # noqa: N803 PySpark's name
