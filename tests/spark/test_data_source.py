@@ -62,6 +62,9 @@ def test_sql_and_a_narrow_schema(spark: Any, tables: Any) -> None:
     assert narrow.columns == ["S", "id"]
     result = narrow.toArrow().rename_columns(["s", "id"])
     assert lines(result) == lines(scan.to_arrow())
+    with pytest.raises(Exception, match="the column id has the type bigint, not string") as caught:
+        spark.read.format("deltareplay").schema("s string, id string").load(str(path)).collect()
+    assert "option.schema" in str(caught.value)
     load(spark, path).createOrReplaceTempView("by_format")
     result = spark.sql("SELECT count(*) AS n FROM by_format WHERE id > 100").first().n
     assert result == dr.Table(path).snapshot().scan(filter="id > 100").count()

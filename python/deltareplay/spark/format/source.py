@@ -113,6 +113,7 @@ def splits(
     """Return the splits of rows or changes, with the columns of a schema."""
     read = ReadOptions(options)
     read.check(stream=False)
+    _check_types(options, version, schema)
     snapshot = read.snapshot(version)
     if read.gives_changes:
         start, end = read.change_range(snapshot.version)
@@ -128,8 +129,26 @@ def planner(options: Mapping[str, str], version: int | None, schema: Any) -> Str
     """Return the planner of a stream's batches, with the columns of a schema."""
     read = ReadOptions(options)
     read.check(stream=True)
+    _check_types(options, version, schema)
     rows = _with_columns(read, schema)
     return StreamPlanner(read.snapshot(version), read.start, rows, read.limits, read.excluded())
+
+
+def _check_types(options: Mapping[str, str], version: int | None, columns: Any) -> None:
+    """Check that the columns of a read have the types of the table.
+
+    Raises:
+        InvalidArgumentError: ``option.schema``.
+    """
+    types = {field.name.lower(): field.dataType for field in schema(options, version)}
+    for field in columns:
+        expected = types.get(field.name.lower(), field.dataType).simpleString()
+        if field.dataType.simpleString() != expected:
+            raise InvalidArgumentError(
+                f"the column {field.name} has the type {expected}, not "
+                f"{field.dataType.simpleString()}: pass its own type, and cast the column",
+                code="option.schema",
+            )
 
 
 def _with_columns(read: ReadOptions, schema: Any) -> dict[str, Any]:
