@@ -135,7 +135,9 @@ impl Follow {
         let resolved = Arc::new(definition.resolve()?);
         resolved.check_key(&options.key)?;
         let offset = first_offset(source, &initial, &options.start)?;
-        check_first(source, &initial, &offset, strict)?;
+        if matches!(options.start, StreamStart::At(_)) {
+            check_first(source, &initial, &offset, strict)?;
+        }
         if let Some(until) = &options.until
             && until.table_id != offset.table_id
         {
