@@ -9,7 +9,6 @@ use crate::error::Result;
 use crate::expr::Predicate;
 use crate::snapshot::Snapshot;
 use crate::table::{At, RowsOptions, RowsWritten, Table};
-use crate::transaction::metric_strings;
 use crate::write::WrittenFiles;
 
 impl Table {
@@ -42,12 +41,7 @@ impl Table {
             ]));
         }
         let (written, counts) = changer.stage(&mut transaction)?;
-        let mut metrics = row_metrics(&written, &counts);
-        metrics.extend(metric_strings([
-            ("numRemovedFiles", counts.removed_files),
-            ("numRemovedBytes", counts.removed_bytes),
-        ]));
-        transaction.description().metrics = metrics;
+        transaction.description().metrics = row_metrics(&written, &counts);
         set_times(&mut transaction, &counts);
         self.commit_written(transaction, written)
     }

@@ -362,11 +362,7 @@ impl Table {
         let (written, counts) = changer.stage(&mut transaction)?;
         let mut metrics = row_metrics(&written, &counts);
         metrics.remove("numDeletedRows");
-        metrics.extend(metric_strings([
-            ("numUpdatedRows", counts.updated),
-            ("numRemovedFiles", counts.removed_files),
-            ("numRemovedBytes", counts.removed_bytes),
-        ]));
+        metrics.extend(metric_strings([("numUpdatedRows", counts.updated)]));
         transaction.description().metrics = metrics;
         set_times(&mut transaction, &counts);
         self.commit_written(transaction, written)

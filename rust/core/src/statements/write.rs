@@ -188,6 +188,8 @@ pub(super) fn row_metrics(written: &WrittenFiles, counts: &Counts) -> BTreeMap<S
         ("numAddedFiles", written.adds.len() as u64),
         ("numAddedBytes", written.bytes),
         ("numAddedChangeFiles", written.cdcs.len() as u64),
+        ("numRemovedFiles", counts.removed_files),
+        ("numRemovedBytes", counts.removed_bytes),
         ("numDeletionVectorsAdded", vectors_added),
         ("numDeletionVectorsUpdated", counts.vectors_updated),
         ("numDeletionVectorsRemoved", vectors_removed),
