@@ -48,6 +48,13 @@ def tables(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dic
     )
     plain = f"delta.`{root / 'plain'}`"
     spark.sql(f"CREATE TABLE {plain} (id INT, p STRING, s STRUCT<a: INT>) USING delta")
+    defaults = f"delta.`{root / 'defaults'}`"
+    spark.sql(
+        f"""
+        CREATE TABLE {defaults} (id INT DEFAULT 1 + 1, p STRING DEFAULT 'a', s STRUCT<a: INT>)
+        USING delta TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'supported')
+        """
+    )
     clustered, unclustered = f"delta.`{root / 'clustered'}`", f"delta.`{root / 'none'}`"
     for table, mode in (clustered, "name"), (unclustered, "none"):
         spark.sql(
@@ -63,13 +70,14 @@ def tables(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dic
         "name": "described_here",
         "path": f"delta.`{root / 't'}`",
         "plain": plain,
+        "defaults": defaults,
         "clustered": clustered,
         "unclustered": unclustered,
     }
     spark.sql("DROP TABLE described_here")
 
 
-@pytest.mark.parametrize("table", ["name", "path", "plain", "clustered", "unclustered"])
+@pytest.mark.parametrize("table", ["name", "path", "plain", "defaults", "clustered", "unclustered"])
 @pytest.mark.parametrize("text", STATEMENTS)
 def test_rows_are_those_of_delta_spark(
     spark: Any, tables: dict[str, str], text: str, table: str

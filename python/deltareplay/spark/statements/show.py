@@ -161,7 +161,18 @@ def _details(snapshot: Snapshot, name: Name) -> list[Row]:
         "Table Properties": f"[{','.join(f'{k}={v}' for k, v in _properties(snapshot))}]",
     }
     heading = [("", "", ""), ("# Detailed Table Information", "", "")]
-    return [*heading, *((key, value, "") for key, value in details.items() if value is not None)]
+    rows = [(key, value, "") for key, value in details.items() if value is not None]
+    return [*heading, *rows, *_defaults(snapshot)]
+
+
+def _defaults(snapshot: Snapshot) -> list[Row]:
+    """Return the columns that have a default, with their types and defaults."""
+    defaults = [
+        (field.name, spark_type(field.type).simpleString(), field.default)
+        for field in Struct.parse(snapshot.schema_json).fields
+        if field.default is not None
+    ]
+    return [("", "", ""), ("# Column Default Values", "", ""), *defaults] if defaults else []
 
 
 def _properties(snapshot: Snapshot) -> list[tuple[str, str]]:
