@@ -151,6 +151,13 @@ def test_a_partition_column_has_a_type(spark: Any, tmp_path: Path) -> None:
     assert caught.value.code == "write.columns"
 
 
+def test_a_table_of_nothing_but_void_columns_has_no_files(spark: Any, tmp_path: Path) -> None:
+    table = dr.create_table(tmp_path / "t", pa.schema([("n", pa.null())]))
+    with pytest.raises(dr.InvalidArgumentError, match="partition columns or void") as caught:
+        dr_spark.write(spark.sql("SELECT NULL AS n"), table)
+    assert caught.value.code == "write.columns"
+
+
 @pytest.mark.parametrize(
     ("value", "how"), pairs(["'x'", "NULL", "array(NULL)", "array(1)"], ["function", "format"])
 )
