@@ -107,10 +107,10 @@ def arrow_of(frame: DataFrame) -> pa.Table:
     try:
         rows: pa.Table = frame.toArrow()
     except Exception as error:
-        known = subquery_error(error)
-        if known is None:
+        explained = subquery_error(error)
+        if explained is None:
             raise
-        raise known from error
+        raise explained from error
     return rows
 
 

@@ -288,10 +288,10 @@ class StagedWrite:
         try:
             writer.partitionBy(*file_rows.partitions).save(self._directory.path)
         except Exception as error:
-            known = constraint_error(error) or internals.subquery_error(error)
-            if known is None:
+            explained = constraint_error(error) or internals.subquery_error(error)
+            if explained is None:
                 raise
-            raise known from error
+            raise explained from error
         finally:
             capabilities.release(rows, self._spark)
         observed = observation.get

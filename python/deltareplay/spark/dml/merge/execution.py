@@ -108,9 +108,9 @@ def execute(arguments: MergeArguments, clauses: Sequence[Clause]) -> Written:
                 on, statement.snapshot, target_alias, lambda: joined, joined=True
             )
         record_read(transaction, filter)
-        begun = time.monotonic()
+        storing_from = time.monotonic()
         with source.stable(statement.target, arguments.root) as rows:
-            stored_in = milliseconds_since(begun)
+            stored_in = milliseconds_since(storing_from)
             return execution.run(rows, statement.candidates(filter), stored_in)
 
 
