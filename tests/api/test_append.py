@@ -203,7 +203,7 @@ def test_rows_are_cast_to_the_schema(tmp_path: Path) -> None:
     table.append(pa.table({"ID": pa.array([1], pa.int8())}))
     table.append(pa.table({"s": pa.array(["x"]).dictionary_encode(), "id": [2]}))
     assert sorted_rows(table, "id") == [{"id": 1, "s": None}, {"id": 2, "s": "x"}]
-    assert table.append(pa.table({"id": pa.array([], pa.int64())})).version == 3
+    assert table.append(pa.table({"id": pa.array([], pa.int64())})).version is None
 
 
 STRUCT = [{"x": 1}]

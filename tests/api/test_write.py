@@ -58,6 +58,20 @@ def test_the_first_write_creates_the_table(mode: Any, tmp_path: Path) -> None:
     assert table.verify(rows=True).findings == ()
 
 
+def test_a_write_without_rows_commits_nothing(tmp_path: Path) -> None:
+    """As in delta-spark, which commits only if there are actions."""
+    none = pa.table({"id": pa.array([], pa.int64())})
+    assert dr.write(tmp_path / "t", none).version == 0
+    table = dr.Table(tmp_path / "t")
+    assert table.append(none).version is None
+    assert table.overwrite(none).version is None
+    assert table.append(none, txn=("app", 1)).version == 1
+    table.append([{"id": 1}])
+    assert table.overwrite(none, where="id = 2").version is None
+    assert table.overwrite(none, where="1 = 2").version is None
+    assert table.overwrite(none).version == 3
+
+
 def test_modes_of_a_table_that_exists(tmp_path: Path) -> None:
     path = tmp_path / "t"
     dr.write(path, ROWS, partition_columns=["p"])

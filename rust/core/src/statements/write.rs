@@ -22,13 +22,20 @@ use crate::write::{
 };
 
 impl Table {
-    /// Commits the written rows, as [`Table::commit_files`]; then compacts small files if the table's
-    /// properties require it.
+    /// Commits the written rows, as [`Table::commit_files`], unless there is nothing to commit; then compacts
+    /// small files if the table's properties require it.
     pub(super) fn commit_written(
         &self,
-        transaction: Transaction,
+        mut transaction: Transaction,
         written: WrittenFiles,
     ) -> Result<RowsWritten> {
+        if transaction.is_empty() && written.files().is_empty() {
+            return Ok(RowsWritten {
+                version: None,
+                metrics: transaction.description().metrics.clone(),
+                afterwards: None,
+            });
+        }
         let (metadata, _) = transaction.effective()?;
         let added = is_auto_compacted(metadata).then(|| written.adds.clone());
         let transaction_options = transaction.options().clone();
