@@ -8,14 +8,10 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Date32Type, Decimal32Type, Decimal64Type, Decimal128Type, Float32Type, Float64Type, Int64Type,
-    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
-    TimestampSecondType,
+    Date32Type, Decimal128Type, Float32Type, Float64Type, Int64Type, TimestampMicrosecondType,
+    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
 };
-use arrow_array::{
-    Array, BinaryArray, BinaryViewArray, BooleanArray, Int64Array, LargeBinaryArray,
-    LargeStringArray, StringArray, StringViewArray, StructArray,
-};
+use arrow_array::{Array, BinaryArray, BooleanArray, Int64Array, StringArray, StructArray};
 use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_cast::cast;
 use arrow_schema::{DataType, Fields, TimeUnit};
@@ -87,8 +83,6 @@ enum LeafValues<'a> {
     Integer(Int64Array),
     Float32(&'a [f32]),
     Float64(&'a [f64]),
-    Decimal32(&'a [i32], i8),
-    Decimal64(&'a [i64], i8),
     Decimal128(&'a [i128], i8),
     Date(&'a [i32]),
     Timestamp {
@@ -97,11 +91,7 @@ enum LeafValues<'a> {
         utc: bool,
     },
     Text(StringArray),
-    LargeText(&'a LargeStringArray),
-    TextView(&'a StringViewArray),
     Binary(&'a BinaryArray),
-    LargeBinary(&'a LargeBinaryArray),
-    BinaryView(&'a BinaryViewArray),
 }
 
 /// Compiles a struct's fields to steps. Recurses along the type, to a bounded depth.
@@ -201,8 +191,6 @@ impl<'a> LeafValues<'a> {
             }
             DataType::Float32 => Self::Float32(values!(Float32Type)),
             DataType::Float64 => Self::Float64(values!(Float64Type)),
-            DataType::Decimal32(_, scale) => Self::Decimal32(values!(Decimal32Type), *scale),
-            DataType::Decimal64(_, scale) => Self::Decimal64(values!(Decimal64Type), *scale),
             DataType::Decimal128(_, scale) => Self::Decimal128(values!(Decimal128Type), *scale),
             DataType::Date32 => Self::Date(values!(Date32Type)),
             DataType::Timestamp(unit, zone) => Self::Timestamp {
@@ -219,16 +207,12 @@ impl<'a> LeafValues<'a> {
                 },
             },
             DataType::Utf8 => Self::Text(array.as_string_opt()?.clone()),
-            DataType::LargeUtf8 => Self::LargeText(array.as_string_opt()?),
-            DataType::Utf8View => Self::TextView(array.as_string_view_opt()?),
             // strings that the writer did not annotate as such
             DataType::Binary if data_type == Some(&DataType::Utf8) => {
                 let bytes = array.as_binary_opt()?.clone();
                 Self::Text(StringArray::try_from_binary(bytes).ok()?)
             }
             DataType::Binary => Self::Binary(array.as_binary_opt()?),
-            DataType::LargeBinary => Self::LargeBinary(array.as_binary_opt()?),
-            DataType::BinaryView => Self::BinaryView(array.as_binary_view_opt()?),
             _ => return None,
         })
     }
@@ -245,12 +229,6 @@ impl<'a> LeafValues<'a> {
             Self::Integer(values) => format::integer(out, values.value(row)),
             Self::Float32(values) => format::float(out, value(values, row)),
             Self::Float64(values) => format::float(out, value(values, row)),
-            Self::Decimal32(values, scale) => {
-                format::decimal(out, value(values, row).into(), *scale)
-            }
-            Self::Decimal64(values, scale) => {
-                format::decimal(out, value(values, row).into(), *scale)
-            }
             Self::Decimal128(values, scale) => format::decimal(out, value(values, row), *scale),
             Self::Date(values) => {
                 out.push(b'"');
@@ -263,11 +241,7 @@ impl<'a> LeafValues<'a> {
                 out.push(b'"');
             }
             Self::Text(values) => format::string(out, values.value(row)),
-            Self::LargeText(values) => format::string(out, values.value(row)),
-            Self::TextView(values) => format::string(out, values.value(row)),
             Self::Binary(values) => format::base64(out, values.value(row)),
-            Self::LargeBinary(values) => format::base64(out, values.value(row)),
-            Self::BinaryView(values) => format::base64(out, values.value(row)),
         }
     }
 }

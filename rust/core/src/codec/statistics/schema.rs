@@ -60,12 +60,7 @@ fn is_variant(data_type: &DataType) -> bool {
     let DataType::Struct(fields) = data_type else {
         return false;
     };
-    let is_bytes = |field: &FieldRef| {
-        matches!(
-            field.data_type(),
-            DataType::Binary | DataType::LargeBinary | DataType::BinaryView
-        )
-    };
+    let is_bytes = |field: &FieldRef| *field.data_type() == DataType::Binary;
     fields.len() == 2
         && fields.iter().all(is_bytes)
         && ["metadata", "value"]
@@ -83,8 +78,8 @@ fn bound_type(leaf: &DataType) -> Option<DataType> {
         | DataType::Float64
         | DataType::Decimal128(..)
         | DataType::Date32
-        | DataType::Timestamp(..) => Some(leaf.clone()),
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Some(DataType::Utf8),
+        | DataType::Timestamp(..)
+        | DataType::Utf8 => Some(leaf.clone()),
         _ => None,
     }
 }

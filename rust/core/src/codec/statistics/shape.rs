@@ -98,14 +98,10 @@ fn keeps_values(from: &DataType, to: &DataType) -> bool {
         // possible types of the column before it was widened
         (T::Int8 | T::Int16 | T::Int32, T::Float64) => true,
         (from, T::Decimal128(..)) if from.is_integer() => true,
-        (T::Float32, T::Float64) | (T::Utf8View | T::LargeUtf8 | T::Binary, T::Utf8) => true,
+        (T::Float32, T::Float64) | (T::Utf8View | T::Binary, T::Utf8) => true,
         // losing less than a microsecond is harmless: bounds of timestamps are only precise to a millisecond
         (T::Timestamp(..), T::Timestamp(..)) => true,
-        (T::Decimal128(_, from), T::Decimal128(_, to)) => from <= to,
-        (
-            T::Decimal32(_, from) | T::Decimal64(_, from) | T::Decimal256(_, from),
-            T::Decimal128(_, to),
-        ) => from <= to,
+        (T::Decimal128(_, from) | T::Decimal256(_, from), T::Decimal128(_, to)) => from <= to,
         _ => false,
     }
 }

@@ -95,9 +95,7 @@ impl SchemaWalk {
 fn parts(data_type: &ArrowType) -> Option<&[FieldRef]> {
     match data_type {
         ArrowType::Struct(fields) => Some(fields),
-        ArrowType::List(element)
-        | ArrowType::LargeList(element)
-        | ArrowType::FixedSizeList(element, _) => Some(slice::from_ref(element)),
+        ArrowType::List(element) => Some(slice::from_ref(element)),
         ArrowType::Map(entries, _) => parts(entries.data_type()),
         _ => None,
     }

@@ -24,7 +24,7 @@ fn ordered_types_have_bounds_and_all_columns_have_null_counts() {
             structure(vec![field("t", instant.clone()), field("l", list.clone())]),
         ),
         field("flags", structure(vec![field("f", DataType::Boolean)])),
-        field("name", DataType::Utf8View),
+        field("name", DataType::Utf8),
         field("l", list),
         field(
             "v",
