@@ -93,6 +93,27 @@ def test_protocol_versions_are_not_stored_as_properties(tmp_path: Path) -> None:
     assert table.snapshot().properties == {}
 
 
+def test_a_version_that_is_not_set_is_that_of_the_table(tmp_path: Path) -> None:
+    first = {"delta.minReaderVersion": "1", "delta.minWriterVersion": "1"}
+    table = dr.create_table(tmp_path / "t", SCHEMA, properties=first)
+    table.set_properties({"delta.minReaderVersion": "2"})
+    assert table.snapshot().protocol == dr.Protocol(1, 1)
+    with pytest.raises(dr.InvalidArgumentError, match="minWriterVersion 7, not 1") as caught:
+        table.set_properties({"delta.minReaderVersion": "3"})
+    assert caught.value.code == "protocol.version"
+    table.add_feature("domainMetadata")
+    table.set_properties({"delta.minReaderVersion": "3"})
+    assert table.snapshot().protocol == dr.Protocol(1, 7, None, ["domainMetadata"])
+
+
+def test_a_lower_version_is_ignored(log: logs.LogBuilder) -> None:
+    """As in delta-spark, column mapping is a feature of the versions (2, 5), but not of (1, 5)."""
+    log.create(logs.schema(id="long"), protocol_action=logs.protocol(2, 2))
+    table = dr.Table(log.uri)
+    table.set_properties({"delta.minReaderVersion": "1", "delta.minWriterVersion": "5"})
+    assert table.snapshot().protocol == dr.Protocol(2, 5)
+
+
 Create = Callable[[Path], object]
 
 REFUSED: dict[str, tuple[Create, str]] = {

@@ -112,23 +112,7 @@ impl Protocol {
     ///
     /// Invalid argument: `protocol.version`, `protocol.unknown_feature`.
     pub fn for_new_table(metadata: &Metadata) -> Result<Self> {
-        let requested_version = |key: &str, max_version: i32| match metadata.property(key) {
-            None => Ok(None),
-            Some(text) => match text.trim().parse::<i32>() {
-                Ok(version) if (1..=max_version).contains(&version) => Ok(Some(version)),
-                _ => {
-                    let message = format!(
-                        "{key} is {}: it must be from 1 to {max_version}",
-                        clipped(text)
-                    );
-                    Err(Error::invalid("protocol.version", message))
-                }
-            },
-        };
-        let (reader, writer) = (
-            requested_version("delta.minReaderVersion", 3)?,
-            requested_version("delta.minWriterVersion", 7)?,
-        );
+        let (reader, writer) = requested_versions(metadata)?;
         let ignores_defaults = metadata.is_on("delta.ignoreProtocolDefaults");
         let defaults = if ignores_defaults {
             (1, 1)
@@ -265,12 +249,40 @@ impl Protocol {
         Ok(set.protocol())
     }
 
-    /// Returns the weakest protocol with the features of both.
+    /// Returns the weakest protocol with the features of both, and of the greater versions of both.
     #[must_use]
     pub fn merge(&self, other: &Self) -> Self {
-        let mut set = FeatureSet::of(self);
+        let versions = Self {
+            min_reader_version: self.min_reader_version.max(other.min_reader_version),
+            min_writer_version: self.min_writer_version.max(other.min_writer_version),
+            ..Self::default()
+        };
+        let mut set = FeatureSet::of(&versions);
+        set.join(FeatureSet::of(self));
         set.join(FeatureSet::of(other));
         set.protocol()
+    }
+
+    /// Adds the features of the protocol versions among the properties; one that is not set is that of this
+    /// protocol.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `protocol.version`.
+    pub(crate) fn with_versions(&self, metadata: &Metadata) -> Result<Self> {
+        let (reader, writer) = requested_versions(metadata)?;
+        let versions = Self {
+            min_reader_version: reader.unwrap_or(self.min_reader_version),
+            min_writer_version: writer.unwrap_or(self.min_writer_version),
+            ..Self::default()
+        };
+        let writer = versions.min_writer_version;
+        if versions.min_reader_version == 3 && writer < 7 {
+            let message =
+                format!("delta.minReaderVersion 3 needs delta.minWriterVersion 7, not {writer}");
+            return Err(Error::invalid("protocol.version", message));
+        }
+        Ok(self.merge(&versions))
     }
 
     /// Adds the features that the metadata requires or names; the protocol is unchanged if it has them.
@@ -320,6 +332,27 @@ impl Protocol {
         set.join(added);
         set.protocol()
     }
+}
+
+/// Returns the reader and the writer version among the properties.
+fn requested_versions(metadata: &Metadata) -> Result<(Option<i32>, Option<i32>)> {
+    let requested = |key: &str, max_version: i32| match metadata.property(key) {
+        None => Ok(None),
+        Some(text) => match text.trim().parse::<i32>() {
+            Ok(version) if (1..=max_version).contains(&version) => Ok(Some(version)),
+            _ => {
+                let message = format!(
+                    "{key} is {}: it must be from 1 to {max_version}",
+                    clipped(text)
+                );
+                Err(Error::invalid("protocol.version", message))
+            }
+        },
+    };
+    Ok((
+        requested("delta.minReaderVersion", 3)?,
+        requested("delta.minWriterVersion", 7)?,
+    ))
 }
 
 /// Returns the features that properties name, `delta.feature.<name>`, and their dependencies.

@@ -446,7 +446,7 @@ impl Transaction {
         let base = if requested.configuration.is_empty() {
             old.clone()
         } else {
-            old.merge(&Protocol::for_new_table(&requested)?)
+            old.with_versions(&requested)?
         };
         let new = base.upgrade_for(&metadata)?;
         new.check_writable()?;

@@ -202,6 +202,21 @@ fn a_feature_is_dropped_under_either_name() {
     }
 }
 
+/// As in delta-spark's tests of SET TBLPROPERTIES, which sets the versions after the first.
+#[test]
+fn merge_adds_the_features_of_the_greater_versions() {
+    for (old, set, merged) in [
+        ((2, 2), (1, 5), (2, 5)),
+        ((2, 2), (1, 7), (1, 2)),
+        ((1, 2), (1, 3), (1, 3)),
+        ((1, 2), (3, 7), (1, 2)),
+        ((2, 5), (1, 1), (2, 5)),
+    ] {
+        let (old, set) = (with_versions(old.0, old.1), with_versions(set.0, set.1));
+        assert_eq!(old.merge(&set), with_versions(merged.0, merged.1));
+    }
+}
+
 #[test]
 fn merge_keeps_unknown_features_in_their_lists() {
     let unknown = Protocol {
