@@ -210,17 +210,28 @@ def test_a_removal_from_an_unpartitioned_table_conflicts_with_an_append(tmp_path
         (lambda table: table.set_comment("a comment"), "conflict.metadata_changed"),
         (lambda table: table.set_properties({"delta.enableDeletionVectors": "true"}), None),
         (lambda table: table.set_properties({"delta.enableInCommitTimestamps": "true"}), None),
+        (lambda table: table.set_properties({"delta.columnMapping.mode": "name"}), None),
+        (lambda table: table.set_properties({"delta.enableRowTracking": "true"}), None),
         (lambda table: table.add_feature("domainMetadata"), None),
         (lambda table: table.add_feature("checkConstraints"), "conflict.protocol_changed"),
     ],
-    ids=["property", "comment", "vectors", "timestamps", "feature", "constraints"],
+    ids=[
+        "property",
+        "comment",
+        "vectors",
+        "timestamps",
+        "mapping",
+        "row tracking",
+        "feature",
+        "constraints",
+    ],
 )
 def test_an_append_after_a_change_of_the_table(
     change: Callable[[dr.Table], int], code: str | None, tmp_path: Path
 ) -> None:
     table = unpartitioned(tmp_path / "t")
     mine = table.transaction()
-    mine.add("x", size=1)
+    mine.add("x", size=1, stats={"numRecords": 3})
     version = change(table)
 
     if code is None:
@@ -231,6 +242,31 @@ def test_an_append_after_a_change_of_the_table(
         mine.commit()
     assert caught.value.code == code
     assert caught.value.conflict in ("MetadataChangedException", "ProtocolChangedException")
+
+
+@pytest.mark.parametrize("rewrites", [False, True], ids=["reads", "identity values"])
+def test_a_commit_after_one_that_generates_identity_values(rewrites: bool, tmp_path: Path) -> None:
+    """Only the mark of the column changes; it conflicts with other changes of the metadata."""
+    metadata = {"delta.identity.start": "1", "delta.identity.step": "1"}
+    schema = pa.schema([pa.field("id", pa.int64(), metadata=metadata), ("v", pa.int64())])
+    table = dr.create_table(tmp_path / "t", schema)
+    table.append([{"v": 7}])
+    mine = table.transaction("DELETE", isolation_level="WriteSerializable")
+    mine.read("v = 7")
+    mine.remove(table.snapshot().files(columns=["path"]).column("path").to_pylist())
+    if rewrites:
+        mine.set_metadata(table.snapshot().metadata)
+    table.append([{"v": 8}])
+
+    if rewrites:
+        with pytest.raises(dr.CommitConflictError) as caught:
+            mine.commit()
+        assert caught.value.code == "conflict.metadata_changed"
+        return
+    mine.commit()
+    assert table.snapshot().scan().to_arrow().to_pylist() == [{"id": 2, "v": 8}]
+    table.append([{"v": 9}])
+    assert sorted(table.snapshot().scan().to_arrow()["id"].to_pylist()) == [2, 3]
 
 
 def test_two_changes_of_the_table(tmp_path: Path) -> None:

@@ -8,12 +8,14 @@ use arrow_buffer::BooleanBuffer;
 use crate::error::{Error, ErrorKind, Result};
 use crate::spec::Metadata;
 use crate::spec::features::find_feature;
+use crate::spec::schema::{StructField, StructType};
+use crate::write::MARK;
 
 use super::winning_commit::Winner;
 use super::{IsolationLevel, ROW_TRACKING, Transaction};
 
 /// Properties that another writer may set during a transaction, and to which value; `None` for any.
-const HARMLESS_PROPERTIES: [(&str, Option<&str>); 8] = [
+const HARMLESS_PROPERTIES: [(&str, Option<&str>); 10] = [
     ("delta.enableRowTracking", Some("true")),
     ("delta.rowTracking.materializedRowIdColumnName", None),
     (
@@ -25,7 +27,11 @@ const HARMLESS_PROPERTIES: [(&str, Option<&str>); 8] = [
     ("delta.enableInCommitTimestamps", Some("true")),
     ("delta.inCommitTimestampEnablementVersion", None),
     ("delta.inCommitTimestampEnablementTimestamp", None),
+    (MAPPING_MODE, Some("name")),
+    ("delta.columnMapping.maxColumnId", None),
 ];
+
+const MAPPING_MODE: &str = "delta.columnMapping.mode";
 
 impl Winner {
     fn conflict(&self, code: &'static str, reason: &str) -> Error {
@@ -121,11 +127,12 @@ impl Transaction {
             return conflict("the table was created by another writer");
         };
         let old = &base.metadata;
-        let plain = |metadata: &Metadata| Metadata {
-            configuration: BTreeMap::new(),
-            ..metadata.clone()
-        };
-        if plain(old) != plain(new) {
+        let mode = |metadata: &Metadata| metadata.property(MAPPING_MODE).map(str::to_lowercase);
+        let old_mode = mode(old);
+        let changes_mode = old_mode != mode(new);
+        let maps = old_mode.is_none_or(|mode| mode == "none");
+        let same = comparable(old, changes_mode)? == comparable(new, changes_mode)?;
+        if !same || (changes_mode && !maps) {
             return conflict("the schema or another part of the metadata was changed");
         }
         let (before, after) = (&old.configuration, &new.configuration);
@@ -206,4 +213,22 @@ impl Transaction {
 
 fn any(bits: &BooleanBuffer) -> bool {
     bits.count_set_bits() > 0
+}
+
+/// Returns metadata without its properties, and without those of its columns that another writer may set during a
+/// transaction: marks of identity columns, and column mapping by names that the columns already have in files.
+fn comparable(metadata: &Metadata, changes_mode: bool) -> Result<Metadata> {
+    let mut schema = StructType::parse(&metadata.schema_string)?;
+    schema.change_fields(&mut |field: &mut StructField| {
+        if changes_mode && field.physical_name() == Some(field.name.as_str()) {
+            field.metadata.remove("delta.columnMapping.physicalName");
+            field.metadata.remove("delta.columnMapping.id");
+        }
+        field.metadata.remove(MARK);
+    });
+    Ok(Metadata {
+        configuration: BTreeMap::new(),
+        schema_string: schema.to_json(),
+        ..metadata.clone()
+    })
 }

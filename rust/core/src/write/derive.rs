@@ -25,7 +25,7 @@ pub(crate) const GENERATED: &str = "delta.generationExpression";
 pub const CURRENT_DEFAULT: &str = "CURRENT_DEFAULT";
 const START: &str = "delta.identity.start";
 const STEP: &str = "delta.identity.step";
-const MARK: &str = "delta.identity.highWaterMark";
+pub(crate) const MARK: &str = "delta.identity.highWaterMark";
 const EXPLICIT: &str = "delta.identity.allowExplicitInsert";
 
 pub(super) fn generated(
