@@ -7,6 +7,7 @@
 //! Protocol: "Table Features", "Checkpoint Protection", "Row Tracking".
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
 
 use serde_json::json;
 
@@ -360,6 +361,7 @@ impl Table {
         is_affected: impl Fn(&AddFile) -> bool,
         change: impl Fn(&mut AddFile),
     ) -> Result<()> {
+        let deadline = Instant::now() + options.timeout;
         loop {
             let snapshot = self.snapshot(At::Latest, None)?;
             let files = live_files(self, &snapshot, FILES_AT_ONCE, |file| Ok(is_affected(file)))?;
@@ -377,7 +379,12 @@ impl Table {
                 Transaction::begin(self.source(), &snapshot, description, options.clone())?;
             transaction.read_files(files.iter().map(|file| &file.path));
             transaction.add(files);
-            self.commit(transaction)?;
+            match self.commit(transaction) {
+                // another writer removed or changed some of the files
+                Err(error)
+                    if error.code() == "conflict.delete_read" && Instant::now() < deadline => {}
+                committed => drop(committed?),
+            }
         }
     }
 

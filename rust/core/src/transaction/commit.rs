@@ -72,14 +72,17 @@ impl Transaction {
         let isolation = self.isolation()?;
         let blind = self.is_blind_append();
         let mut latest = self.latest_state()?;
-        let read_mark = latest.high_water_mark;
+        for file in &mut self.adds {
+            // an id above the mark of the version that was read belongs to no existing row
+            file.base_row_id = file.base_row_id.filter(|id| *id <= latest.high_water_mark);
+        }
         let deadline = Instant::now() + self.options.timeout;
         loop {
             interrupt::check()?;
             attempts += 1;
             let version = latest.version.map_or(0, |version| version + 1);
             self.check_staged()?;
-            let (text, adds) = self.render(version, &latest, read_mark, isolation, blind)?;
+            let (text, adds) = self.render(version, &latest, isolation, blind)?;
             if self.create_file(version, text.as_bytes(), deadline)? {
                 self.adds = adds;
                 return Ok(self.into_commit(Some(version), attempts, text));
@@ -179,7 +182,6 @@ impl Transaction {
         &self,
         version: u64,
         latest: &LatestState,
-        read_mark: i64,
         isolation: IsolationLevel,
         blind: bool,
     ) -> Result<(String, Vec<AddFile>)> {
@@ -200,7 +202,7 @@ impl Transaction {
             protocol.is_supported("rowTracking") && !properties.row_tracking_suspended;
         if tracks_rows {
             let mark = latest.high_water_mark;
-            domains.extend(assign_row_ids(&mut adds, read_mark, mark, version)?);
+            domains.extend(assign_row_ids(&mut adds, mark, version)?);
         }
         let mut lines = String::new();
         let info = self.commit_info(now, in_commit_timestamp, isolation, blind, tracks_rows);
@@ -400,7 +402,6 @@ fn wait(attempts: u32, deadline: Instant) -> Result<()> {
 /// Assigns row ids and commit versions to files that have none; returns the high-water mark if it changed.
 fn assign_row_ids(
     adds: &mut [AddFile],
-    read_mark: i64,
     latest_mark: i64,
     version: u64,
 ) -> Result<Option<DomainMetadata>> {
@@ -410,8 +411,7 @@ fn assign_row_ids(
         Err(Error::invalid("transaction.row_ids", message).at_path(file.path.clone()))
     };
     for file in adds {
-        // an id above the mark of the version that was read belongs to no existing row
-        if file.base_row_id.is_none_or(|id| id > read_mark) {
+        if file.base_row_id.is_none() {
             let Some(rows) = file.num_records() else {
                 let message =
                     "row tracking is enabled: add numRecords to the statistics of the file";

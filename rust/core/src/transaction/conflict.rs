@@ -1,10 +1,13 @@
 //! Checks a winning commit for conflicts with a transaction. Checks have the order of delta-spark,
 //! so that the same conflict has the same name.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
+use arrow_array::Int64Array;
 use arrow_buffer::BooleanBuffer;
 
+use crate::codec::columns::TypedColumns;
+use crate::codec::file_actions::FileField;
 use crate::error::{Error, ErrorKind, Result};
 use crate::spec::Metadata;
 use crate::spec::features::find_feature;
@@ -85,7 +88,11 @@ impl Transaction {
             );
             return Err(winner.conflict("conflict.transaction", &reason));
         }
-        self.check_added(winner, isolation)?;
+        if winner.is_backfill() {
+            self.take_row_ids(winner)?;
+        } else {
+            self.check_added(winner, isolation)?;
+        }
         self.check_removed(winner)?;
         Ok(false)
     }
@@ -147,6 +154,34 @@ impl Transaction {
             return conflict(&format!("the table property {key} was changed"));
         }
         base.metadata = new.clone();
+        Ok(())
+    }
+
+    /// Gives staged files the row ids that a winning backfill gave to the same files.
+    fn take_row_ids(&mut self, winner: &Winner) -> Result<()> {
+        let Some(added) = &winner.actions.adds else {
+            return Ok(());
+        };
+        let base_row_ids: &Int64Array = added.rows.typed(FileField::BaseRowId.name())?;
+        let versions: &Int64Array = added
+            .rows
+            .typed(FileField::DefaultRowCommitVersion.name())?;
+        let keys = &self.source.keys;
+        let of_rows = keys.of_paths(&added.rows)?;
+        let ids: HashMap<_, _> = of_rows
+            .into_iter()
+            .zip(base_row_ids.iter().zip(versions))
+            .collect();
+        for file in &mut self.adds {
+            if let Some(ids) = ids.get(&keys.key(&file.path, None)) {
+                (file.base_row_id, file.default_row_commit_version) = *ids;
+            }
+        }
+        for file in &mut self.removes {
+            if let Some(ids) = ids.get(&keys.key(&file.path, None)) {
+                (file.base_row_id, file.default_row_commit_version) = *ids;
+            }
+        }
         Ok(())
     }
 

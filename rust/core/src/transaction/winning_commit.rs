@@ -47,7 +47,12 @@ impl Winner {
 
     fn read(storage: &dyn Storage, commit: &VersionedFile) -> Result<Self> {
         let mut decoder = ActionDecoder::new(ActionSelection {
-            adds: Some(vec![FileField::Path, FileField::PartitionValues]),
+            adds: Some(vec![
+                FileField::Path,
+                FileField::PartitionValues,
+                FileField::BaseRowId,
+                FileField::DefaultRowCommitVersion,
+            ]),
             removes: Some(vec![
                 FileField::Path,
                 FileField::PartitionValues,
@@ -78,6 +83,12 @@ impl Winner {
 
     pub(super) fn is_blind_append(&self) -> bool {
         self.info.get("isBlindAppend").and_then(Value::as_bool) == Some(true)
+    }
+
+    /// Returns `true` if the commit only adds files again with row ids, or without them.
+    pub(super) fn is_backfill(&self) -> bool {
+        let operations = ["ROW TRACKING BACKFILL", "ROW TRACKING UNBACKFILL"];
+        operations.contains(&self.operation())
     }
 
     /// Returns the high-water mark of row ids that this commit sets, if any.
