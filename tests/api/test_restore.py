@@ -112,6 +112,36 @@ def test_protocol_timestamps_and_row_ids_are_not_reverted(tmp_path: Path) -> Non
     assert rows == {"a": 0, "c": 3}
 
 
+def test_a_restored_table_whose_files_have_lost_their_row_ids_does_not_track_rows(
+    tmp_path: Path,
+) -> None:
+    table = created(tmp_path, **{"delta.enableRowTracking": "true"})
+    version = append(table, "a", 1, 2)
+    table.drop_feature("rowTracking")
+    append(table, "b", 3)
+    table.restore(version)
+    assert ids(table) == [1, 2]
+    assert not [key for key in table.snapshot().properties if "rowTracking" in key]
+    table.set_properties({"delta.enableRowTracking": "true"})
+    append(table, "c", 4)
+    rows = table.snapshot().scan(with_row_id=True).to_arrow()
+    assert sorted(zip(rows["id"].to_pylist(), rows["_row_id"].to_pylist(), strict=True)) == [
+        (1, 0),
+        (2, 1),
+        (4, 2),
+    ]
+
+
+def test_files_without_row_ids_are_removed_by_a_restore(tmp_path: Path) -> None:
+    table = created(tmp_path, **{"delta.enableRowTracking": "true"})
+    version = append(table, "a", 1, 2)
+    table.set_properties({"delta.enableRowTracking": "false", "delta.rowTrackingSuspended": "true"})
+    append(table, "b", 3)
+    table.restore(version)
+    rows = table.snapshot().scan(with_row_id=True).to_arrow()
+    assert rows["_row_id"].to_pylist() == [0, 1]
+
+
 def test_ids_of_columns_are_not_used_again_after_a_restore(tmp_path: Path) -> None:
     """Protocol, "Column Mapping": the property tracks the highest id, also of dropped columns."""
     columns = pa.schema([("id", pa.int64()), ("dropped", pa.int64())])

@@ -34,7 +34,7 @@ const ID: &str = "delta.columnMapping.id";
 const PHYSICAL: &str = "delta.columnMapping.physicalName";
 
 /// Properties for the names of the materialized row tracking columns, and the prefixes of these names.
-const ROW_TRACKING_COLUMNS: [(&str, &str); 2] = [
+pub(crate) const ROW_TRACKING_COLUMNS: [(&str, &str); 2] = [
     (
         "delta.rowTracking.materializedRowIdColumnName",
         "_row-id-col-",

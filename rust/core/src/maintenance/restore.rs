@@ -16,8 +16,8 @@ use serde_json::json;
 use crate::codec::deletion_vector::{VectorLocation, vector_location};
 use crate::codec::file_actions::FileField;
 use crate::codec::file_columns::FileColumns;
-use crate::definition::MAX_ID;
 use crate::definition::clustering::{CLUSTERING, NOT_CLUSTERED};
+use crate::definition::{MAX_ID, ROW_TRACKING_COLUMNS, remove_properties};
 use crate::error::{Error, ErrorKind, Result};
 use crate::replay::{FileActionKey, KeySet, Source};
 use crate::snapshot::Snapshot;
@@ -131,7 +131,15 @@ pub fn prepare(
     let description = description(source, newest, target, &report)?;
     let mut transaction = Transaction::begin(source, newest, description, options)?;
     transaction.read(None)?;
-    let metadata = restored_metadata(newest.metadata(), target.metadata())?;
+    let now = now_after(newest);
+    let removed: Vec<RemoveFile> = removes.iter().map(|file| file.removed(now, true)).collect();
+    transaction.remove(removed);
+    let mut metadata = restored_metadata(newest.metadata(), target.metadata())?;
+    if !newest.protocol().is_supported("rowTracking") {
+        // dropped since: files that are still live have lost their row ids
+        remove_properties(&mut metadata, &["delta.enableRowTracking"]);
+        remove_properties(&mut metadata, &ROW_TRACKING_COLUMNS.map(|(key, _)| key));
+    }
     if metadata != *newest.metadata() {
         transaction.set_metadata(metadata)?;
     }
@@ -144,9 +152,6 @@ pub fn prepare(
         let restored = restored.unwrap_or_else(|| NOT_CLUSTERED.to_owned());
         transaction.set_system_domain(CLUSTERING, Some(restored));
     }
-    let now = now_after(newest);
-    let removed: Vec<RemoveFile> = removes.iter().map(|file| file.removed(now, true)).collect();
-    transaction.remove(removed);
     let adds = adds.into_iter().map(|mut file| {
         file.data_change = true;
         file.with_wide_bounds()

@@ -468,7 +468,7 @@ impl Transaction {
         if let Some(snapshot) = &self.snapshot
             && on(metadata)
             && was_off
-            && prepare::lack_row_ids(&self.source, snapshot)?
+            && self.lack_row_ids(snapshot)?
         {
             let message = "rows of files that have no row ids cannot be tracked: set the property by \
                            itself (set_properties), which gives ids to all files first";

@@ -4,12 +4,13 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use arrow_array::Array;
+use arrow_array::Int64Array;
 
+use crate::codec::columns::TypedColumns;
 use crate::codec::file_actions::FileField;
 use crate::codec::file_columns::FileColumns;
+use crate::definition::ROW_TRACKING_COLUMNS;
 use crate::error::{Error, Result};
-use crate::replay::Source;
 use crate::snapshot::Snapshot;
 use crate::spec::json::clipped;
 use crate::spec::properties::{ColumnMappingMode, TableProperties};
@@ -181,19 +182,23 @@ impl Transaction {
         }
         Ok(())
     }
-}
 
-/// Returns `true` if a live file has no row ids.
-pub(super) fn lack_row_ids(source: &Source, snapshot: &Snapshot) -> Result<bool> {
-    let columns = FileColumns::fields_only(&[FileField::BaseRowId]);
-    for rows in snapshot.file_batches(source, columns, None)? {
-        let rows = rows?;
-        let ids = rows.column_by_name(FileField::BaseRowId.name());
-        if rows.num_rows() > 0 && ids.is_none_or(|ids| ids.null_count() > 0) {
-            return Ok(true);
+    /// Returns `true` if a live file, except those that this commit removes, has no row ids.
+    pub(super) fn lack_row_ids(&self, snapshot: &Snapshot) -> Result<bool> {
+        let keys = &self.source.keys;
+        let removed = self.removes.iter();
+        let removed: HashSet<_> = removed.map(|file| keys.key(&file.path, None)).collect();
+        let columns = FileColumns::fields_only(&[FileField::Path, FileField::BaseRowId]);
+        for rows in snapshot.file_batches(&self.source, columns, None)? {
+            let rows = rows?;
+            let ids: &Int64Array = rows.typed(FileField::BaseRowId.name())?;
+            let mut files = keys.of_paths(&rows)?.into_iter().zip(ids);
+            if files.any(|(key, id)| id.is_none() && !removed.contains(&key)) {
+                return Ok(true);
+            }
         }
+        Ok(false)
     }
-    Ok(false)
 }
 
 fn check_values(path: &str, values: &StringMap, names: &BTreeSet<String>) -> Result<()> {
