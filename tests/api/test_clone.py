@@ -194,6 +194,20 @@ def test_a_clone_keeps_the_clustering_and_assigns_row_ids(tmp_path: Path) -> Non
     assert "delta.inCommitTimestampEnablementVersion" not in snapshot.properties
 
 
+def test_a_repeated_clone_that_tracks_rows_gives_ids_to_all_files(tmp_path: Path) -> None:
+    source = _source(tmp_path / "from")
+    clone = source.clone(tmp_path / "to")
+    properties = {"delta.enableRowTracking": "true", "delta.minWriterVersion": "7"}
+    source.clone(tmp_path / "to", or_replace=True, properties=properties)
+    snapshot = clone.snapshot()
+    assert snapshot.properties["delta.enableRowTracking"] == "true"
+    assert "delta.minWriterVersion" not in snapshot.properties
+    rows = snapshot.scan(with_row_id=True).to_arrow()
+    assert sorted(rows["_row_id"].to_pylist()) == [0, 1, 2, 3]
+    assert set(rows["_row_commit_version"].to_pylist()) == {snapshot.version}
+    assert clone.changes(snapshot.version).to_arrow().num_rows == 0
+
+
 def test_deep_clones_go_to_other_stores(tmp_path: Path) -> None:
     source = _source(tmp_path / "from", delta__enableDeletionVectors="true")
     source.delete("id = 2")

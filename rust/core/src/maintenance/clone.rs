@@ -19,7 +19,7 @@ use crate::log::path::LOG_DIRECTORY;
 use crate::maintenance::vacuum::{VisibleNames, collect_referenced};
 use crate::replay::{FileActionKey, Source};
 use crate::snapshot::Snapshot;
-use crate::spec::{DeletionVectorDescriptor, DeletionVectorStorage};
+use crate::spec::{DeletionVectorDescriptor, DeletionVectorStorage, Metadata};
 use crate::storage::transfer::{FileCopy, transfer};
 use crate::storage::{FileMeta, interrupt, now, pool};
 use crate::table::{At, Table};
@@ -45,8 +45,8 @@ pub struct Cloning {
     snapshot: Snapshot,
     target: Table,
     existing: Option<Snapshot>,
+    metadata: Metadata,
     plan: ClonePlan,
-    options: CloneOptions,
 }
 
 impl Cloning {
@@ -70,20 +70,23 @@ impl Cloning {
         let existing = exists
             .then(|| target.snapshot(At::Latest, None))
             .transpose()?;
+        let before = existing.as_ref().map(Snapshot::metadata);
+        let metadata = cloned_metadata(snapshot.metadata(), before, &options.properties)?;
         let plan = plan(
             source.source(),
             snapshot,
             target.source(),
             existing.as_ref(),
             options.shallow,
+            metadata.is_on("delta.enableRowTracking"),
         )?;
         Ok(Self {
             source: source.clone(),
             snapshot: snapshot.clone(),
             target: target.clone(),
             existing,
+            metadata,
             plan,
-            options,
         })
     }
 
@@ -110,14 +113,11 @@ impl Cloning {
             metrics: self.plan.metrics,
             ..CommitDescription::new("CLONE", parameters)
         };
-        let before = self.existing.as_ref().map(Snapshot::metadata);
-        let properties = &self.options.properties;
-        let metadata = cloned_metadata(self.snapshot.metadata(), before, properties)?;
         let clustering = self.snapshot.domain_configuration(source, CLUSTERING)?;
         let mut transaction =
             self.target
                 .transaction(self.existing.as_ref(), description, options)?;
-        transaction.clone_definition(metadata, self.snapshot.protocol(), clustering)?;
+        transaction.clone_definition(self.metadata, self.snapshot.protocol(), clustering)?;
         transaction.remove(self.plan.removes);
         transaction.add(self.plan.adds);
         transaction.record_written(self.plan.uncommitted);
@@ -149,6 +149,7 @@ fn plan(
     target: &Source,
     existing: Option<&Snapshot>,
     shallow: bool,
+    tracks_rows: bool,
 ) -> Result<ClonePlan> {
     check_locations(source, target, shallow)?;
     let started = now();
@@ -173,7 +174,14 @@ fn plan(
             let vector = file.deletion_vector.as_ref();
             let key = target.keys.of_file(&file.path, vector);
             match old_files.remove(&key) {
-                Some(old) if is_same(&old, &file) => {}
+                Some(old) if is_same(&old, &file) => {
+                    if tracks_rows && old.base_row_id.is_none() {
+                        plan.adds.push(AddFile {
+                            data_change: false,
+                            ..file
+                        });
+                    }
+                }
                 _ => plan.adds.push(file),
             }
         }

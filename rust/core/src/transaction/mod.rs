@@ -433,22 +433,7 @@ impl Transaction {
             self.metadata = Some(without_consumed(metadata));
             return Ok(());
         };
-        let versions = ["delta.minReaderVersion", "delta.minWriterVersion"];
-        let is_version = |key: &String| versions.iter().any(|name| name.eq_ignore_ascii_case(key));
-        let (requested, others) = std::mem::take(&mut metadata.configuration)
-            .into_iter()
-            .partition(|(key, _)| is_version(key));
-        metadata.configuration = others;
-        let requested = Metadata {
-            configuration: requested,
-            ..Metadata::default()
-        };
-        let base = if requested.configuration.is_empty() {
-            old.clone()
-        } else {
-            old.with_versions(&requested)?
-        };
-        let new = base.upgrade_for(&metadata)?;
+        let new = with_versions(old.clone(), &mut metadata)?.upgrade_for(&metadata)?;
         new.check_writable()?;
         self.check_row_tracking(&metadata)?;
         if !new.is_equivalent(&old) {
@@ -554,6 +539,24 @@ impl Transaction {
     fn is_blind_append(&self) -> bool {
         self.reads.is_empty() && self.removes.is_empty() && self.cdcs.is_empty()
     }
+}
+
+/// Removes the protocol versions among the properties, and returns the protocol with their features.
+fn with_versions(protocol: Protocol, metadata: &mut Metadata) -> Result<Protocol> {
+    let versions = ["delta.minReaderVersion", "delta.minWriterVersion"];
+    let is_version = |key: &String| versions.iter().any(|name| name.eq_ignore_ascii_case(key));
+    let (requested, others) = std::mem::take(&mut metadata.configuration)
+        .into_iter()
+        .partition(|(key, _)| is_version(key));
+    metadata.configuration = others;
+    let requested = Metadata {
+        configuration: requested,
+        ..Metadata::default()
+    };
+    if requested.configuration.is_empty() {
+        return Ok(protocol);
+    }
+    protocol.with_versions(&requested)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //!
 //! Not part of the protocol; rules as in delta-spark.
 
-use super::Transaction;
+use super::{Transaction, with_versions};
 use crate::codec::file_columns::FileColumns;
 use crate::definition::clustering::{CLUSTERING, NOT_CLUSTERED, clustering};
 use crate::definition::{with_required_properties, without_consumed};
@@ -57,7 +57,7 @@ impl Transaction {
     /// As [`Protocol::upgrade_for`] and [`Protocol::check_writable`].
     pub fn clone_definition(
         &mut self,
-        metadata: Metadata,
+        mut metadata: Metadata,
         protocol: &Protocol,
         clustering: Option<String>,
     ) -> Result<()> {
@@ -65,7 +65,7 @@ impl Transaction {
         self.read(None)?;
         let own = self.new_protocol();
         let merged = own.map_or_else(|| protocol.clone(), |own| own.merge(protocol));
-        let required = merged.upgrade_for(&metadata)?;
+        let required = with_versions(merged, &mut metadata)?.upgrade_for(&metadata)?;
         required.check_writable()?;
         if own.is_none_or(|own| !own.is_equivalent(&required)) {
             self.protocol = Some(required.clone());
