@@ -120,6 +120,27 @@ def test_invalid_changes_are_refused(tmp_path: Path) -> None:
     assert table.snapshot().version == 4
 
 
+@pytest.mark.parametrize("mapping", ["none", "name"])
+def test_columns_do_not_have_the_names_of_materialized_row_ids(
+    mapping: str, tmp_path: Path
+) -> None:
+    properties = {"delta.enableRowTracking": "true", "delta.columnMapping.mode": mapping}
+    table = dr.create_table(tmp_path / "t", pa.schema([("id", pa.int64())]), properties=properties)
+    names = {
+        value.upper()
+        for key, value in table.snapshot().properties.items()
+        if key.startswith("delta.rowTracking.materialized")
+    }
+    assert len(names) == 2
+    for name in names:
+        with pytest.raises(dr.InvalidArgumentError) as caught:
+            table.add_columns(pa.schema([(name, pa.int64())]))
+        assert caught.value.code == "transaction.column_name"
+        with pytest.raises(dr.InvalidArgumentError):
+            table.append(pa.table({name: [1]}), schema_mode="merge")
+    assert table.snapshot().version == 0
+
+
 def test_clustering_and_statistics_columns_follow_their_columns(tmp_path: Path) -> None:
     key = "delta.dataSkippingStatsColumns"
     table = create(tmp_path, **{key: "id, S.a,s.b,`x.y`"})

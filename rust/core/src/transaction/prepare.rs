@@ -15,7 +15,7 @@ use crate::snapshot::Snapshot;
 use crate::spec::json::clipped;
 use crate::spec::properties::{ColumnMappingMode, TableProperties};
 use crate::spec::property_rules::check_combination;
-use crate::spec::schema::{DataType, PrimitiveType, StructType};
+use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType, same_name};
 use crate::spec::{Metadata, Protocol};
 
 use super::Transaction;
@@ -285,6 +285,20 @@ pub(crate) fn check_metadata(metadata: &Metadata, protocol: &Protocol) -> Result
                 );
                 return Err(Error::invalid("transaction.column_name", message));
             }
+        }
+    }
+    for (key, _) in ROW_TRACKING_COLUMNS {
+        let column = metadata.property(key);
+        let is_field = |field: &StructField| {
+            let physical = field.physical_name().unwrap_or(&field.name);
+            column.is_some_and(|column| same_name(column, &field.name) || column == physical)
+        };
+        if let Some(field) = schema.fields().iter().find(|field| is_field(field)) {
+            let name = clipped(&field.name);
+            let message = format!(
+                "the column name {name} is that of the internal column {key}: choose another"
+            );
+            return Err(Error::invalid("transaction.column_name", message));
         }
     }
     if let Some(name) = FEED_COLUMNS.iter().find(|name| schema.contains(name))
