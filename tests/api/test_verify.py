@@ -294,6 +294,18 @@ def _size(log: logs.LogBuilder) -> Any:
     return "c"
 
 
+@injects("file.row_ids")
+def _row_ids(log: logs.LogBuilder) -> Any:
+    features = logs.features("deletionVectors", writer_only=["rowTracking", "domainMetadata"])
+    configuration = {
+        "delta.enableRowTracking": "true",
+        "delta.rowTracking.materializedRowIdColumnName": "i",
+        "delta.rowTracking.materializedRowCommitVersionColumnName": "v",
+    }
+    log.commit(features, logs.metadata(SCHEMA, configuration=configuration))
+    return 4
+
+
 @injects("file.orphan")
 def _orphan(log: logs.LogBuilder) -> Any:
     path = log.table / "deep" / "orphan"

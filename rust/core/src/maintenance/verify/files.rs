@@ -21,6 +21,8 @@ use crate::storage::{BackgroundWork, FileMeta, Storage, interrupt, now};
 /// The minimum age of a reported orphan in milliseconds: a younger file may be about to be committed.
 const MIN_AGE: i64 = 60 * 60 * 1000;
 
+const ROW_IDS: [&str; 2] = ["baseRowId", "defaultRowCommitVersion"];
+
 /// Size and modification time of the stored files, by path.
 pub(super) type Stored = HashMap<String, (u64, i64)>;
 
@@ -41,7 +43,8 @@ pub(super) fn check(
 ) -> Result<u64> {
     let data_files = stored.is_some();
     let stored = stored.map_or_else(|| Ok(Stored::new()), BackgroundWork::wait)?;
-    let names = [
+    let tracks_rows = snapshot.properties().row_tracking;
+    let mut names = vec![
         "path",
         "size",
         "numRecords",
@@ -49,7 +52,10 @@ pub(super) fn check(
         "stats",
         "partitionValues",
     ];
-    let names = names.map(str::to_owned);
+    if tracks_rows {
+        names.extend(ROW_IDS);
+    }
+    let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
     let columns = FileColumns::of_names(Some(&names), snapshot)?;
     // a schema without physical names is already a finding of its commit
     let typed = FileColumns::of_names(Some(&[PARTITION_VALUES.to_owned()]), snapshot).ok();
@@ -61,6 +67,9 @@ pub(super) fn check(
         count += rows.num_rows() as u64;
         for error in malformed_fields(&rows, typed.as_ref()) {
             findings.error(error.at_version(version))?;
+        }
+        if tracks_rows {
+            check_row_ids(version, &rows, findings)?;
         }
         if data_files {
             let outcome = check_data_files(source, version, &rows, &stored, findings);
@@ -81,6 +90,20 @@ pub(super) fn check(
         report_orphans(snapshot, &stored, &is_referenced, findings)?;
     }
     Ok(count)
+}
+
+/// Checks that each file has the row ids that row tracking requires.
+fn check_row_ids(version: u64, rows: &RecordBatch, findings: &mut Findings) -> Result<()> {
+    let paths: &StringArray = rows.typed("path")?;
+    let [ids, versions] = ROW_IDS.map(|name| rows.typed::<Int64Array>(name));
+    for (path, (id, row_version)) in paths.iter().zip(ids?.iter().zip(versions?)) {
+        if id.is_none() || row_version.is_none() {
+            let message = "row tracking is enabled, but this file has no baseRowId or no \
+                           defaultRowCommitVersion";
+            findings.fault("file.row_ids", (path, Some(version)), message);
+        }
+    }
+    Ok(())
 }
 
 fn check_data_files(

@@ -193,6 +193,9 @@ fn remedy(code: &str, path: &str) -> &'static str {
         "file.link" => {
             "replace the link by the file; or open the table with the location of the file in allowed_roots"
         }
+        "file.row_ids" => {
+            "set delta.enableRowTracking to false, then to true: files without row ids get new ones"
+        }
         "file.size" => "restore the file: it is not the one that was committed",
         "file.orphan" => "vacuum() deletes it once it is older than the retention period",
         _ if path.contains(".checkpoint.") || path.starts_with(SIDECAR_DIRECTORY) => rewrite,
