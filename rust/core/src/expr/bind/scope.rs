@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Fields};
+use arrow_schema::{DataType, FieldRef, Fields};
 
 use crate::error::{Error, Result};
 use crate::expr::node::bound_column::BoundColumn;
@@ -20,6 +20,11 @@ pub(super) trait Scope {
     /// Returns the names of the first columns, for an error message.
     fn names(&self) -> Vec<&str>;
 
+    /// Returns the paths of fields with this name in the first structs, for an error message.
+    fn in_structs(&self, _name: &str) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Returns the column with this path.
     ///
     /// # Errors
@@ -27,11 +32,16 @@ pub(super) trait Scope {
     /// Invalid argument: `formula.column`.
     fn find(&mut self, path: &Path) -> Result<Arc<BoundColumn>> {
         self.column(path).ok_or_else(|| {
-            let message = format!(
-                "there is no column {}; there are {}",
-                clipped(&path.0.join(".")),
-                self.names().join(", ")
-            );
+            let name = clipped(&path.0.join("."));
+            let names = self.names().join(", ");
+            let fields = path.0.last().map(|last| self.in_structs(last));
+            let fields = fields.unwrap_or_default().join(", ");
+            let hint = if fields.is_empty() {
+                fields
+            } else {
+                format!("; did you mean {fields}?")
+            };
+            let message = format!("there is no column {name}; there are {names}{hint}");
             Error::invalid("formula.column", message)
         })
     }
@@ -67,5 +77,16 @@ impl Scope for &Fields {
     fn names(&self) -> Vec<&str> {
         let names = self.iter().map(|field| field.name().as_str());
         names.take(MAX_NAMES).collect()
+    }
+
+    fn in_structs(&self, name: &str) -> Vec<String> {
+        let path = |field: &FieldRef| match field.data_type() {
+            DataType::Struct(fields) => {
+                let inner = fields.get(field_index(fields, name)?)?;
+                Some(Path(vec![field.name().clone(), inner.name().clone()]).to_string())
+            }
+            _ => None,
+        };
+        self.iter().take(MAX_NAMES).filter_map(path).collect()
     }
 }
