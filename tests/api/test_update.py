@@ -96,6 +96,10 @@ VALUES: list[tuple[pa.DataType, Any, Any]] = [
     (pa.string(), "'it''s'", "it's"),
     (pa.string(), 7, "7"),
     (pa.list_(pa.int64()), None, None),
+    (pa.list_(pa.int64()), [1, None], [1, None]),
+    (pa.list_(pa.int8()), [], []),
+    (pa.list_(pa.string()), ("it's", "1 + 1"), ["it's", "1 + 1"]),
+    (pa.list_(pa.list_(pa.decimal128(3, 1))), [[1], [2.5], None], [[1], [Decimal("2.5")], None]),
 ]
 
 
@@ -134,10 +138,22 @@ def test_invalid_assignments_are_refused(set: dict[str, Any], code: str, tmp_pat
     assert sorted((tmp_path / "t").rglob("*.parquet")) == before
 
 
-def test_assigned_lists_are_refused(tmp_path: Path) -> None:
+def test_assigned_mappings_are_refused(tmp_path: Path) -> None:
     table = filled(tmp_path / "t", {}, [])
     with pytest.raises(TypeError, match="SQL string or a plain value"):
-        table.update(None, {"v": [1]})  # type: ignore[dict-item]
+        table.update(None, {"v": {"a": 1}})  # type: ignore[dict-item]
+
+
+def test_arrays_from_columns(tmp_path: Path) -> None:
+    fields = [("id", pa.int64()), ("v", pa.int32()), ("x", pa.list_(pa.int64()))]
+    table = dr.create_table(tmp_path / "t", pa.schema(fields))
+    table.append([{"id": 1, "v": 5}, {"id": 2, "v": None}])
+    table.update("id = 1", {"x": "array(id, v)"})
+    table.update(None, {"x": "coalesce(x, array(id, NULL))"})
+    assert {id: row["x"] for id, row in by_id(table).items()} == {1: [1, 5], 2: [2, None]}
+    with pytest.raises(dr.InvalidArgumentError, match="abc") as caught:
+        table.update(None, {"x": ["1", "abc"]})
+    assert caught.value.code == "rows.value"
 
 
 def test_constraints_hold_after_an_update(tmp_path: Path) -> None:

@@ -345,6 +345,7 @@ impl<'a> ExpressionBinder<'a> {
             ("coalesce", [_, ..]) | ("ifnull" | "nvl", [_, _]) => {
                 Typed::coalesce(self.values(arguments.iter().copied())?)
             }
+            ("array", values) => Typed::array(self.values(values.iter().copied())?),
             ("nullif", [value, equal]) => {
                 let value = self.value(value)?;
                 Typed::null_if(value, self.value(equal)?)

@@ -13,8 +13,8 @@ use super::values::{membership, simple_comparison};
 use crate::error::Result;
 use crate::expr::evaluate::Evaluator;
 use crate::expr::evaluate::functions::{
-    Arithmetic, ColumnarValue, Function, agreed_type, agreed_type_of, always_fits, cast_value,
-    compared, sql_name, type_error, unsupported,
+    Arithmetic, ColumnarValue, Function, agreed_type, agreed_type_of, always_fits, array,
+    cast_value, compared, sql_name, type_error, unsupported,
 };
 use crate::expr::evaluate::like::LikePattern;
 use crate::expr::node::Node;
@@ -212,6 +212,22 @@ impl Typed {
     pub(super) fn coalesce(parts: Vec<Self>) -> Result<Self> {
         let (parts, data_type) = Self::to_common_type(parts)?;
         Ok(Self::new(Node::Coalesce(parts), data_type))
+    }
+
+    /// Builds `array`, whose elements have the common type of the values.
+    pub(super) fn array(values: Vec<Self>) -> Result<Self> {
+        if values.is_empty() {
+            return array(&[]).map(Self::constant);
+        }
+        let (nodes, data_type) = Self::to_common_type(values)?;
+        let element = |node| Self {
+            node,
+            data_type: data_type.clone(),
+        };
+        Self::call(
+            Function::Variadic(array),
+            nodes.into_iter().map(element).collect(),
+        )
     }
 
     /// Builds `CASE` from conditions and their values; the last value is that of `ELSE`.

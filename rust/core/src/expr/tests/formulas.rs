@@ -74,6 +74,11 @@ fn evaluates_formulas_as_spark() {
         ("substring(s, 2)", "Bc", ""),
         ("substr(s, -2, 1)", "B", ""),
         ("coalesce(i, 0)", "7", "0"),
+        ("array(i, 2)", "[7, 2]", "[, 2]"),
+        ("array(i, CAST(2 AS BIGINT))", "[7, 2]", "[, 2]"),
+        ("array(s, NULL)", "[aBc, ]", "[, ]"),
+        ("array(array(i), array())", "[[7], []]", "[[], []]"),
+        ("array()", "[]", "[]"),
         (
             "CASE WHEN i > 5 THEN 'big' ELSE 'small' END",
             "big",

@@ -1,5 +1,6 @@
 //! Functions over arrays, by their SQL names; types and values as in Spark's ANSI mode.
 
+mod arrays;
 mod cast;
 mod columnar_value;
 mod float_text;
@@ -19,6 +20,7 @@ use arrow_schema::{ArrowError, DataType};
 use crate::error::{Error, Result};
 use crate::expr::value::comparison::Op;
 
+pub(in crate::expr) use arrays::array;
 pub(crate) use cast::cast_value;
 pub(in crate::expr) use cast::{named_type, sql_name};
 pub(in crate::expr) use columnar_value::ColumnarValue;

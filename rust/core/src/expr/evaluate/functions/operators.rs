@@ -1,10 +1,12 @@
 //! Arithmetic and comparison, after conversion of both sides to one type.
 
+use std::sync::Arc;
+
 use arrow_arith::numeric;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal128Type, Float64Type};
 use arrow_array::{Array, ArrayRef, BooleanArray, new_null_array};
-use arrow_schema::{ArrowError, DataType, TimeUnit};
+use arrow_schema::{ArrowError, DataType, Field, TimeUnit};
 use arrow_select::zip::zip;
 use sqlparser::ast::BinaryOperator;
 
@@ -57,6 +59,12 @@ pub(crate) fn common_type(left: &DataType, right: &DataType) -> Option<DataType>
                 _ => None,
             });
             T::Timestamp(TimeUnit::Microsecond, zone)
+        }
+        (T::List(left), T::List(right)) => {
+            let element = common_type(left.data_type(), right.data_type())?;
+            let nullable = left.is_nullable() || right.is_nullable();
+            let field = Field::clone(left).with_data_type(element);
+            T::List(Arc::new(field.with_nullable(nullable)))
         }
         _ => return None,
     })
