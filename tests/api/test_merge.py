@@ -228,7 +228,7 @@ def test_invalid_clauses_are_refused(case: str, tmp_path: Path) -> None:
 def test_a_column_of_both_sides_needs_an_alias_in_any_case(tmp_path: Path) -> None:
     table = dr.create_table(tmp_path / "t", pa.schema([("id", pa.int64()), ("É", pa.int64())]))
     merge = table.merge({"id": [1], "é": [2]}, "target.id = source.id")
-    with pytest.raises(dr.InvalidArgumentError, match="target.`É`, source.`é`") as caught:
+    with pytest.raises(dr.InvalidArgumentError, match=r"target\.`É`, source\.`é`") as caught:
         merge.when_matched_update({"É": "`É` + 1"}).execute()
     assert caught.value.code == "formula.column"
 
