@@ -176,3 +176,28 @@ def test_a_partition_column_of_the_type_void_is_null(log: logs.LogBuilder) -> No
     for condition, num_rows in (("p IS NULL", 1), ("p <=> NULL", 1), ("p IS NOT NULL", 0)):
         assert snapshot.files(filter=condition).num_rows == num_rows
         assert snapshot.scan(filter=condition).to_arrow().num_rows == num_rows
+
+
+@pytest.mark.parametrize(("ids", "names"), [((1, 2), ("p", "p")), ((1, 1), ("p", "q"))])
+def test_rows_are_not_written_to_columns_that_cannot_be_told_apart(
+    ids: tuple[int, int], names: tuple[str, str], tmp_path: Path
+) -> None:
+    """A file with two columns of one name or id is unreadable, and with it the version."""
+    fields = [
+        logs.field_json(column, "long", metadata=_mapping(number, name))
+        for column, number, name in zip("ab", ids, names, strict=True)
+    ]
+    log = logs.LogBuilder(tmp_path)
+    log.create(
+        json.dumps({"type": "struct", "fields": fields}),
+        protocol_action=logs.features("columnMapping"),
+        configuration={"delta.columnMapping.mode": "id"},
+    )
+    with pytest.raises(dr.CorruptTableError) as caught:
+        dr.Table(tmp_path).append({"a": [1], "b": [2]})
+    assert caught.value.code == "schema.column_mapping"
+    assert dr.Table(tmp_path).snapshot().version == 0
+
+
+def _mapping(number: int, name: str) -> dict[str, Any]:
+    return {"delta.columnMapping.id": number, "delta.columnMapping.physicalName": name}

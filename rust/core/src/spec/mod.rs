@@ -8,6 +8,7 @@ pub mod arrow;
 pub(crate) mod calendar;
 pub(crate) mod char_length;
 pub(crate) mod collation;
+pub(crate) mod column_mapping;
 pub mod column_path;
 pub mod deletion_vector;
 pub mod feature_rules;

@@ -15,6 +15,7 @@ use super::columns::{columns_mismatch, is_void, nullable};
 use super::statistics::StatisticsPlan;
 use crate::codec::parquet_file::codec;
 use crate::error::{Error, Result};
+use crate::spec::column_mapping;
 use crate::spec::json::clipped;
 use crate::spec::properties::{ColumnMappingMode, TableProperties};
 use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType, same_name};
@@ -35,6 +36,8 @@ pub struct Layout {
     pub(super) purpose: Purpose,
     /// Why this release cannot write rows: completes "a table with ...".
     unwritable: Option<String>,
+    /// The first two columns that have the same name in files, or the same id.
+    collision: Option<String>,
     row_schema: SchemaRef,
     /// The partition columns, in the table's order: index among the columns, name, name in the log.
     pub(super) partitions: Vec<(usize, String, String)>,
@@ -95,6 +98,10 @@ impl Layout {
         Ok(Self {
             purpose,
             unwritable,
+            collision: column_mapping::faults(&schema, mode)
+                .into_iter()
+                .find(|fault| fault.is_collision)
+                .map(|fault| fault.message),
             row_schema: Arc::new(Schema::new(Fields::from(rows))),
             partitions,
             data_columns,
@@ -116,9 +123,15 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// Unsupported: `rows.unsupported` for types that cannot be written, and for a table without columns in its
-    /// files.
+    /// Corrupt: `schema.column_mapping` if ids or physical names collide. Unsupported:
+    /// `rows.unsupported` for types that cannot be written, and for a table without columns in its files.
     pub fn check_writable(&self) -> Result<()> {
+        if let Some(collision) = &self.collision {
+            let message = format!(
+                "{collision}: no rows are written with such a schema, because readers may mix up its columns"
+            );
+            return Err(Error::corrupt("schema.column_mapping", message));
+        }
         let Some(columns) = &self.unwritable else {
             return Ok(());
         };

@@ -5,11 +5,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::findings::{Findings, Location, Severity};
-use super::mapping;
 use super::state::{LiveFile, State};
 use crate::error::{Error, Result};
 use crate::log::VersionedFile;
 use crate::replay::{FileActionKey, Source};
+use crate::spec::column_mapping;
 use crate::spec::features::TABLE_FEATURES;
 use crate::spec::properties::TableProperties;
 use crate::spec::schema::StructType;
@@ -131,8 +131,9 @@ fn check_definition(
     let schema = schema.map_err(|error| error.at_path(location.0.unwrap_or_default()));
     let schema = findings.unless_interrupted(schema)?;
     let Some(schema) = schema else { return Ok(()) };
-    for fault in mapping::faults(&schema, metadata, protocol)? {
-        findings.fault("schema.column_mapping", location, fault);
+    let (properties, _) = TableProperties::new(metadata, protocol)?;
+    for fault in column_mapping::faults(&schema, properties.column_mapping_mode) {
+        findings.fault("schema.column_mapping", location, fault.message);
     }
     if let Err(error) = metadata.check_partition_columns(&schema) {
         findings.fault(error.code(), location, error.message());

@@ -21,7 +21,6 @@ mod commit;
 mod files;
 mod findings;
 mod history;
-mod mapping;
 mod rows;
 mod state;
 
