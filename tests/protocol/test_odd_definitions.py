@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import re
 from pathlib import Path
@@ -201,3 +202,16 @@ def test_rows_are_not_written_to_columns_that_cannot_be_told_apart(
 
 def _mapping(number: int, name: str) -> dict[str, Any]:
     return {"delta.columnMapping.id": number, "delta.columnMapping.physicalName": name}
+
+
+def test_another_name_of_the_feature_timestamp_ntz(tmp_path: Path) -> None:
+    """delta-io/delta-kernel-rs issue 2557: such tables exist; the name is not logged again."""
+    log = logs.LogBuilder(tmp_path)
+    log.create(
+        logs.schema(at="timestamp_ntz"), protocol_action=logs.features("timestampWithoutTimezone")
+    )
+    table = dr.Table(tmp_path)
+    table.append({"at": [dt.datetime(2024, 5, 6)]})
+    assert table.snapshot().to_arrow().to_pylist() == [{"at": dt.datetime(2024, 5, 6)}]
+    table.add_feature("deletionVectors")
+    assert table.snapshot().protocol.reader_features == ["deletionVectors", "timestampNtz"]

@@ -74,8 +74,14 @@ impl TableFeature {
     }
 }
 
-/// Returns the feature of this name, case-insensitive.
+/// Returns the feature of this name, case-insensitive. `timestampNtz` has another name in some logs, which
+/// delta-kernel-rs reads, too.
 pub fn find_feature(name: &str) -> Option<&'static TableFeature> {
+    let name = if name.eq_ignore_ascii_case("timestampWithoutTimezone") {
+        "timestampNtz"
+    } else {
+        name
+    };
     TABLE_FEATURES
         .iter()
         .find(|feature| feature.name.eq_ignore_ascii_case(name))

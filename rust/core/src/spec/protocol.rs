@@ -51,7 +51,11 @@ impl Protocol {
     /// Returns `true` if tables of this protocol may use the feature: listed by name, or implied by
     /// versions before table features. Case-insensitive.
     pub fn is_supported(&self, feature: &str) -> bool {
-        if self.listed().any(|name| name.eq_ignore_ascii_case(feature)) {
+        let canonical = |name| find_feature(name).map_or(name, |feature| feature.name);
+        if self
+            .listed()
+            .any(|name| canonical(name).eq_ignore_ascii_case(feature))
+        {
             return true;
         }
         self.min_reader_version < MAX_READER_VERSION
