@@ -90,6 +90,16 @@ def test_checkpoints_do_not_change_the_times(log: logs.LogBuilder) -> None:
     assert at(log, T + 2) == 2
 
 
+def test_a_checkpoint_alone_has_no_time(log: logs.LogBuilder) -> None:
+    by_file_times(log, [T, T + 1000])
+    log.checkpoint(1)
+    log.delete_commits(2)
+
+    with pytest.raises(dr.VersionNotFoundError, match="no commit is left in the log") as caught:
+        at(log, T + 1000)
+    assert caught.value.code == "version.timestamp"
+
+
 def test_cleaned_up_versions_are_not_found(log: logs.LogBuilder) -> None:
     by_file_times(log, [T + 1000 * version for version in range(8)])
     log.checkpoint(4)

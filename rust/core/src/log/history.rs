@@ -126,6 +126,10 @@ impl TimestampMatch {
 }
 
 /// Returns the position of a timestamp (milliseconds) among the versions from `earliest` on.
+///
+/// # Errors
+///
+/// Version not found: `version.timestamp` if the log has no commit of these versions.
 pub fn find_timestamp(
     storage: &dyn Storage,
     listing: &LogListing,
@@ -164,7 +168,13 @@ pub fn find_timestamp(
         .and_then(|at| candidates.get(at).copied());
     let Some(earlier) = before else {
         let Some(first) = candidates.first().or(readable.first()).copied() else {
-            return Ok(TimestampMatch::Before(earliest, timestamp));
+            let message =
+                "no commit is left in the log, so its versions have no timestamps: pass a version";
+            return Err(Error::new(
+                ErrorKind::VersionNotFound,
+                "version.timestamp",
+                message,
+            ));
         };
         return Ok(TimestampMatch::Before(first.0.version, time_of(first)?));
     };
