@@ -167,6 +167,12 @@ REFUSED: dict[str, tuple[Create, str]] = {
         ),
         "properties.combination",
     ),
+    "Iceberg without its rules": (
+        lambda at: dr.create_table(
+            at, SCHEMA, properties={"delta.universalFormat.enabledFormats": "iceberg"}
+        ),
+        "properties.combination",
+    ),
 }
 
 

@@ -364,6 +364,17 @@ pub fn check_combination(configuration: &BTreeMap<String, String>) -> Result<()>
             "delta.enableRowTracking and delta.rowTrackingSuspended cannot both be true: unset one";
         return Err(Error::invalid("properties.combination", message));
     }
+    let formats = get("delta.universalFormat.enabledFormats").unwrap_or_default();
+    let mut formats = formats.split(',').map(str::trim);
+    if formats.any(|format| format.eq_ignore_ascii_case("iceberg"))
+        && !["V1", "V2", "V3"]
+            .iter()
+            .any(|rules| on(&format!("delta.enableIcebergCompat{rules}")))
+    {
+        let message = "delta.universalFormat.enabledFormats cannot be iceberg without one of \
+            delta.enableIcebergCompatV1, V2 and V3";
+        return Err(Error::invalid("properties.combination", message));
+    }
     Ok(())
 }
 
