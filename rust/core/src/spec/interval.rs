@@ -39,7 +39,10 @@ pub(crate) fn parse_interval(text: &str) -> Result<i64, String> {
     }
     let too_long = || "the interval is too long".to_owned();
     let mut micros: i128 = 0;
-    while let Some(number) = words.next() {
+    while words.peek().is_some() {
+        // a sign may stand apart from its number
+        let sign = words.next_if(|word| matches!(*word, "+" | "-"));
+        let number = [sign, words.next()].map(Option::unwrap_or_default).concat();
         let unit = words
             .next()
             .ok_or_else(|| format!("no unit after {number}"))?;
@@ -50,7 +53,7 @@ pub(crate) fn parse_interval(text: &str) -> Result<i64, String> {
         let length =
             micros_of_unit(singular).ok_or_else(|| format!("{unit} is not a unit of time"))?;
         let part = if singular == "second" {
-            parse_seconds(number)
+            parse_seconds(&number)
         } else {
             let count = number.parse::<i64>().ok();
             count.map(|count| i128::from(count) * i128::from(length))

@@ -17,6 +17,7 @@ fn parses_intervals_as_milliseconds() {
         ("interval .25 seconds", 250),
         ("interval 1. seconds", 1_000),
         ("interval 1 day -1 hour", 23 * 3_600_000),
+        ("interval - 1 hour +  1 day", 23 * 3_600_000),
         ("interval -1.5 seconds 2 seconds", 500),
         ("interval 0 days", 0),
     ] {
