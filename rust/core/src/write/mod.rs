@@ -33,10 +33,10 @@ pub use actions::{AddFile, CdcFile, RemoveFile};
 
 pub(crate) use constraints::INVARIANTS;
 pub use data_writer::{DataWriter, table_layout};
-pub(crate) use derive::{GENERATED, MARK};
 pub use derive::{
     CURRENT_DEFAULT, check_default, is_identity, keep_high_water_marks, with_high_water_marks,
 };
+pub(crate) use derive::{GENERATED, MARK};
 pub use evolve::{Widening, merged, replacement_schema, widenings};
 pub use footer::FooterStatistics;
 pub use footer_schema::footer_schema;
