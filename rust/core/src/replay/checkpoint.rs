@@ -192,7 +192,7 @@ impl Checkpoint {
         let files = Arc::clone(&self.files);
         let source = self.source.clone();
         let mut threads = selection.threads;
-        if selection.filter.is_some() && source.storage.max_requests().is_some() {
+        if selection.filter.is_some() && source.storage.is_remote() {
             // the filter's columns of a unit decide which bytes of its other columns are fetched
             threads = Some(threads.unwrap_or_else(pool::threads).max(FILTERS_AT_ONCE));
         }

@@ -90,7 +90,7 @@ impl Source {
 
     /// Reads the footer of a file, by its storage path.
     pub(crate) fn footer(&self, path: &str, size: u64, rules: FooterRules) -> Result<Footer> {
-        if self.storage.max_requests().is_none() {
+        if !self.storage.is_remote() {
             return read_footer(&*self.storage, path, size, rules);
         }
         let (storage, path) = (&self.storage, path.to_owned());

@@ -150,7 +150,7 @@ fn execute(
     // on a remote store, each read waits for the network
     let max_requests = storage.max_requests().unwrap_or_else(pool::threads);
     let threads = max_requests.min(reads.len());
-    if threads < 2 || rayon::current_thread_index().is_some() {
+    if threads < 2 || pool::in_worker() {
         for read in &reads {
             interrupt::check()?;
             read_vectors(&**storage, &read.path, &read.vectors, emit);

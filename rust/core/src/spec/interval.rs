@@ -39,10 +39,11 @@ pub(crate) fn parse_interval(text: &str) -> Result<i64, String> {
     }
     let too_long = || "the interval is too long".to_owned();
     let mut micros: i128 = 0;
-    while words.peek().is_some() {
-        // a sign may stand apart from its number
-        let sign = words.next_if(|word| matches!(*word, "+" | "-"));
-        let number = [sign, words.next()].map(Option::unwrap_or_default).concat();
+    while let Some(word) = words.next() {
+        let number = match word {
+            "+" | "-" => format!("{word}{}", words.next().unwrap_or_default()),
+            _ => word.to_owned(),
+        };
         let unit = words
             .next()
             .ok_or_else(|| format!("no unit after {number}"))?;

@@ -111,7 +111,7 @@ impl FileBytes {
     /// Creates the bytes of a file of `length` bytes, without reading.
     pub fn new(storage: &Arc<dyn Storage>, path: String, length: u64) -> Self {
         Self {
-            is_remote: storage.max_requests().is_some(),
+            is_remote: storage.is_remote(),
             storage: Arc::clone(storage),
             path,
             length,

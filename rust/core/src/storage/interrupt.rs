@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
+use crate::storage::pool;
 
 /// The maximum time of a wait between two calls of [`check`].
 pub const INTERVAL: Duration = Duration::from_millis(50);
@@ -44,7 +45,7 @@ pub fn check() -> Result<()> {
     let Some(hook) = HOOK.get() else {
         return Ok(());
     };
-    if rayon::current_thread_index().is_some() {
+    if pool::in_worker() {
         return Ok(()); // the thread that waits for this worker calls the hook
     }
     let now = Instant::now();

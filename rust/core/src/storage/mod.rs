@@ -142,6 +142,11 @@ pub trait Storage: Debug + Send + Sync {
         None
     }
 
+    /// Returns `true` if reads wait for a network.
+    fn is_remote(&self) -> bool {
+        self.max_requests().is_some()
+    }
+
     /// Starts to read byte ranges of one file, which are sorted and do not overlap, each by its own requests;
     /// calls `on_end` once all bytes or an error have arrived. Does not block if [`Storage::max_requests`] is
     /// some, except for files of the log and to request credentials.

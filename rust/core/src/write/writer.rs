@@ -355,7 +355,7 @@ impl RowWriter {
     pub fn finish(&mut self, written: &mut WrittenFiles) -> Result<()> {
         let durable = self.options.durable;
         // on a remote store, writing many files in parallel takes as long as writing one
-        let in_parallel = self.open.len() > 1 && written.source.storage.max_requests().is_some();
+        let in_parallel = self.open.len() > 1 && written.source.storage.is_remote();
         let mut files = Vec::new();
         for (values, file) in take(&mut self.open) {
             interrupt::check()?;

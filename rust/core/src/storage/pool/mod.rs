@@ -41,6 +41,11 @@ const WAIT: Duration = Duration::from_millis(20);
 static POOL: PerProcess<ThreadPool> = PerProcess::new();
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 
+/// Returns `true` in a thread of the pool.
+pub fn in_worker() -> bool {
+    rayon::current_thread_index().is_some()
+}
+
 /// Returns the number of threads of the pool, started or not.
 pub fn threads() -> usize {
     let known = THREADS.load(Ordering::Relaxed);

@@ -10,7 +10,7 @@ use std::vec;
 
 use rayon::{ThreadPool, Yield};
 
-use super::{catch_panic, pool, threads};
+use super::{catch_panic, in_worker, pool, threads};
 use crate::error::{Error, ErrorKind, Result};
 use crate::storage::interrupt;
 use crate::storage::progress::{self, Units};
@@ -30,7 +30,7 @@ where
     T: Send + 'static,
     W: Fn(U) -> Result<T> + Send + Sync + 'static,
 {
-    let in_caller = units.len() < 2 || threads() < 2 || rayon::current_thread_index().is_some();
+    let in_caller = units.len() < 2 || threads() < 2 || in_worker();
     // without threads, the caller's own thread does the work
     let pool = if in_caller { None } else { pool().ok() };
     let all = units.len();
@@ -78,7 +78,7 @@ impl<U: Send + 'static, T: Send + 'static> Ordered<U, T> {
     }
 
     fn report_progress(&self) {
-        if self.all > 1 && rayon::current_thread_index().is_none() {
+        if self.all > 1 && !in_worker() {
             let remaining = self.units.len() + self.started.len();
             let done = self.all.saturating_sub(remaining);
             progress::set_units(Some(Units {
@@ -139,7 +139,7 @@ impl<U: Send + 'static, T: Send + 'static> Iterator for Ordered<U, T> {
 impl<U, T> Drop for Ordered<U, T> {
     fn drop(&mut self) {
         self.cancelled.store(true, Ordering::Relaxed);
-        if self.all > 1 && rayon::current_thread_index().is_none() {
+        if self.all > 1 && !in_worker() {
             progress::set_units(None);
         }
     }
