@@ -272,7 +272,11 @@ def options_of(spark: SparkSession, name: str) -> dict[str, str] | None:
     """Return the options of a read of a Delta table; None for tables that Spark opens itself."""
     if capabilities.has_delta(spark):
         return None
-    entry = lookup.find(spark, names.table_parts(name))
+    try:
+        parts = names.table_parts(name)
+    except InvalidArgumentError:  # Spark says what is wrong with the name
+        return None
+    entry = lookup.find(spark, parts)
     if not entry.is_delta:
         return None
     roots = entry.allowed_roots
