@@ -235,8 +235,8 @@ class Writing(TableLocation):
         Args:
             where: The condition of the rows, as SQL text or as tuples; None updates all.
             set: Columns and their values. A string is an SQL expression over the columns of the
-                row, such as ``"v + 1"`` or ``"'a text'"``; anything else is a literal, a list that
-                of an array. ``"s.a"`` is a field of the struct ``s``; its other fields stay, and a
+                row, such as ``"v + 1"`` or ``"'a text'"``; anything else is a literal, and a list
+                an array. ``"s.a"`` is a field of the struct ``s``; its other fields stay, and a
                 null struct becomes a struct.
             txn: As in ``append``.
             user_metadata: As in ``append``.
