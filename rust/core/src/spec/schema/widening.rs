@@ -40,8 +40,22 @@ fn is_supported_change(from: &str, to: &str) -> bool {
     let is_string =
         |name: &str| name == "string" || name.starts_with("char(") || name.starts_with("varchar(");
     let types = PrimitiveType::from_name(from).zip(PrimitiveType::from_name(to));
-    types.is_some_and(|(from, to)| from == to || from.widens_to(&to))
+    types.is_some_and(|(from, to)| from == to || from.widens_to(&to) || has_all_values(&to, &from))
         || is_string(from) && is_string(to)
+}
+
+/// Returns `true` for a decimal that has every value of an integer type. delta-kernel-rs also reads changes to
+/// decimals with fewer digits than the protocol's list requires.
+fn has_all_values(to: &PrimitiveType, from: &PrimitiveType) -> bool {
+    use PrimitiveType as P;
+    let digits = match from {
+        P::Byte => 3,
+        P::Short => 5,
+        P::Integer => 10,
+        P::Long => 19,
+        _ => return false,
+    };
+    matches!(to, P::Decimal { precision, scale } if precision.saturating_sub(*scale) >= digits)
 }
 
 impl PrimitiveType {
