@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use crate::error::{Error, Result};
 use crate::spec::json::clipped;
 use crate::spec::properties::MANIFESTS;
-use crate::spec::property_rules::{checked_properties, is_consumed, is_same_property};
+use crate::spec::property_rules::{checked_properties, is_protocol_key, is_same_property};
 use crate::spec::schema::{StructField, StructType};
 use crate::spec::{Metadata, Protocol};
 use crate::write::is_identity;
@@ -127,13 +127,15 @@ fn as_spelled(schema: &StructType, names: Vec<String>) -> Vec<String> {
 pub fn first_actions(metadata: Metadata) -> Result<(Metadata, Protocol)> {
     let protocol = Protocol::for_new_table(&metadata)?;
     protocol.check_writable()?;
-    let metadata = with_required_properties(without_consumed(metadata), &protocol);
+    let metadata = with_required_properties(without_protocol_keys(metadata), &protocol);
     Ok((metadata, protocol))
 }
 
 /// Removes the properties that select the protocol of a new table; they are never written to the log.
-pub(super) fn without_consumed(mut metadata: Metadata) -> Metadata {
-    metadata.configuration.retain(|key, _| !is_consumed(key));
+pub(super) fn without_protocol_keys(mut metadata: Metadata) -> Metadata {
+    metadata
+        .configuration
+        .retain(|key, _| !is_protocol_key(key));
     metadata
 }
 

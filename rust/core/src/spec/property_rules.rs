@@ -1,5 +1,5 @@
-//! The table properties and their valid values, which a writer checks before it stores one. Keys are
-//! case-insensitive and stored in canonical case.
+//! The table properties, and the rules for their values, which writers check. Keys are case-insensitive
+//! and stored in canonical case.
 //!
 //! Protocol: "Table Properties"; names, defaults and rules as in delta-spark.
 
@@ -12,7 +12,7 @@ use crate::spec::interval::parse_interval;
 use crate::spec::json::clipped;
 use crate::spec::properties::find_property;
 use ValueRule::{
-    Among, Boolean, FileSize, FormatVersion, Integer, Internal, Interval, OneOf, Text, Version,
+    Boolean, FileSize, FormatVersion, Integer, Internal, Interval, ListOf, OneOf, Text, Version,
 };
 
 /// The valid values of a property.
@@ -26,7 +26,7 @@ enum ValueRule {
     Version,
     OneOf(&'static [&'static str]),
     /// Values of this list, separated by commas.
-    Among(&'static [&'static str]),
+    ListOf(&'static [&'static str]),
     FormatVersion,
     /// A file size in bytes.
     FileSize,
@@ -37,8 +37,8 @@ enum ValueRule {
 
 const FEATURE: &str = "delta.feature.";
 
-/// Keys that state the protocol of a table; they are consumed, never stored.
-const CONSUMED: [&str; 3] = [
+/// Keys that select the protocol of a table and are never stored.
+const PROTOCOL_KEYS: [&str; 3] = [
     "delta.minReaderVersion",
     "delta.minWriterVersion",
     "delta.ignoreProtocolDefaults",
@@ -58,7 +58,7 @@ const CODECS: [&str; 8] = [
 /// The name of a property, the rule for its values, and its default if it has one.
 type Property = (&'static str, ValueRule, Option<&'static str>);
 
-/// Every property.
+/// The properties, except `delta.feature.*`, `delta.constraints.*` and `delta.universalFormat.config.*`.
 const PROPERTIES: &[Property] = &[
     (
         "delta.logRetentionDuration",
@@ -145,7 +145,7 @@ const PROPERTIES: &[Property] = &[
     ("delta.enableIcebergWriterCompatV3", Boolean, None),
     (
         "delta.universalFormat.enabledFormats",
-        Among(&["iceberg", "hudi"]),
+        ListOf(&["iceberg", "hudi"]),
         None,
     ),
     (
@@ -191,7 +191,7 @@ const PROPERTIES: &[Property] = &[
     ("delta.ignoreProtocolDefaults", Boolean, None),
 ];
 
-/// Returns the default of a property; `None` if it has none.
+/// Returns delta-spark's default of a property; `None` if it has none.
 pub fn default_of(key: &str) -> Option<&'static str> {
     known_property(key).and_then(|(_, _, default)| *default)
 }
@@ -202,9 +202,12 @@ fn known_property(key: &str) -> Option<&'static Property> {
         .find(|(name, ..)| name.eq_ignore_ascii_case(key))
 }
 
-/// Returns `true` if the key states the protocol of a table: such keys are consumed, never stored.
-pub fn is_consumed(key: &str) -> bool {
-    CONSUMED.iter().any(|name| name.eq_ignore_ascii_case(key)) || feature_name(key).is_some()
+/// Returns `true` if the key selects the protocol of a table: such keys are never stored.
+pub fn is_protocol_key(key: &str) -> bool {
+    PROTOCOL_KEYS
+        .iter()
+        .any(|name| name.eq_ignore_ascii_case(key))
+        || feature_name(key).is_some()
 }
 
 /// Returns the name in `delta.feature.<name>`.
@@ -286,12 +289,12 @@ fn internal(key: &str) -> Error {
 }
 
 fn check_value(key: &str, rule: ValueRule, value: &str) -> Result<()> {
-    let is_among = |list: &[&str]| {
+    let is_one_of = |list: &[&str]| {
         list.iter()
             .any(|allowed| allowed.eq_ignore_ascii_case(value))
     };
     let allowed = match rule {
-        Boolean if is_among(&["true", "false"]) => return Ok(()),
+        Boolean if is_one_of(&["true", "false"]) => return Ok(()),
         Boolean => "true or false".to_owned(),
         Interval => match parse_interval(value) {
             Ok(_) => return Ok(()),
@@ -305,9 +308,9 @@ fn check_value(key: &str, rule: ValueRule, value: &str) -> Result<()> {
             Ok(0..) => return Ok(()),
             _ => "a version of the table".to_owned(),
         },
-        OneOf(list) if is_among(list) => return Ok(()),
+        OneOf(list) if is_one_of(list) => return Ok(()),
         OneOf(list) => list.join(" or "),
-        Among(list) => {
+        ListOf(list) => {
             let known = |part: &str| list.contains(&part.trim().to_ascii_lowercase().as_str());
             if value.is_empty() || value.split(',').all(known) {
                 return Ok(());

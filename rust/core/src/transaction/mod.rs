@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::codec::file_columns::FileColumns;
-use crate::definition::{first_actions, with_required_properties, without_consumed};
+use crate::definition::{first_actions, with_required_properties, without_protocol_keys};
 use crate::error::{Error, Result};
 use crate::expr::Predicate;
 use crate::replay::{FileActionKey, FileFilter, Source};
@@ -430,7 +430,7 @@ impl Transaction {
     pub fn set_metadata(&mut self, mut metadata: Metadata) -> Result<()> {
         StructType::parse(&metadata.schema_string).map_err(Error::of_argument)?;
         let Some(old) = self.new_protocol().cloned() else {
-            self.metadata = Some(without_consumed(metadata));
+            self.metadata = Some(without_protocol_keys(metadata));
             return Ok(());
         };
         let new = with_versions(old.clone(), &mut metadata)?.upgrade_for(&metadata)?;
@@ -439,7 +439,10 @@ impl Transaction {
         if !new.is_equivalent(&old) {
             self.protocol = Some(new.clone());
         }
-        self.metadata = Some(with_required_properties(without_consumed(metadata), &new));
+        self.metadata = Some(with_required_properties(
+            without_protocol_keys(metadata),
+            &new,
+        ));
         Ok(())
     }
 

@@ -5,7 +5,7 @@
 use super::{Transaction, with_versions};
 use crate::codec::file_columns::FileColumns;
 use crate::definition::clustering::{CLUSTERING, NOT_CLUSTERED, clustering};
-use crate::definition::{with_required_properties, without_consumed};
+use crate::definition::{with_required_properties, without_protocol_keys};
 use crate::error::{Error, Result};
 use crate::spec::{Metadata, Protocol};
 use crate::write::AddFile;
@@ -70,7 +70,7 @@ impl Transaction {
         if own.is_none_or(|own| !own.is_equivalent(&required)) {
             self.protocol = Some(required.clone());
         }
-        let metadata = without_consumed(metadata);
+        let metadata = without_protocol_keys(metadata);
         self.metadata = Some(with_required_properties(metadata, &required));
         let not_clustered = || {
             let was_clustered = self.snapshot.is_some() && required.is_supported("clustering");

@@ -149,7 +149,7 @@ fn properties_of_the_protocol_are_consumed() {
         "delta.feature.x",
         "DELTA.ignoreProtocolDefaults",
     ] {
-        assert!(is_consumed(key), "{key}");
+        assert!(is_protocol_key(key), "{key}");
     }
-    assert!(!is_consumed("delta.appendOnly"));
+    assert!(!is_protocol_key("delta.appendOnly"));
 }
