@@ -1,4 +1,4 @@
-"""``UnityTable``: a table of a Unity Catalog server, as its ``Catalog``."""
+"""``UnityTable``: the ``Catalog`` of a table of a Unity Catalog server."""
 
 from __future__ import annotations
 
@@ -27,12 +27,13 @@ API = "/api/2.1/unity-catalog"
 
 #: The errors if another commit has the version.
 _TAKEN = ("CommitVersionConflictException", "ALREADY_EXISTS", "ABORTED")
+#: The errors if too many commits wait for their publication.
 _EXHAUSTED = ("ResourceExhaustedException", "RESOURCE_EXHAUSTED")
 
 
 @dataclass(frozen=True)
 class Access:
-    """The address and token for another client of the catalog. Never printed."""
+    """The address and token for another client of the catalog, and the parts of the name."""
 
     uri: str
     parts: list[str]
@@ -40,7 +41,7 @@ class Access:
 
 
 class UnityTable:
-    """A table of a Unity Catalog server; returned by ``UnityCatalog.locate``."""
+    """The catalog of a table of a Unity Catalog server; returned by ``UnityCatalog.locate``."""
 
     def __init__(self, client: RestClient, parts: list[str]) -> None:
         self._client = client
@@ -52,7 +53,7 @@ class UnityTable:
         self._older: OlderTable | None = None
         self._metadata: dict[str, Any] = {}
         self._root = ""
-        self._is_exhausted = False
+        self._must_publish = False
 
     def find(self) -> str:
         """Return the table's root; only the first call makes a request."""
@@ -62,15 +63,15 @@ class UnityTable:
 
     def load(self) -> LogTail:
         if self._older is not None:
-            return self._with_errors(self._older.load)
+            return self._call(self._older.load)
         try:
             answer = self._client.get(self._path)
         except RestError as error:
             if error.kind != UNSUPPORTED_FORMAT:
                 raise to_exception(error, self._name) from error
-            self._older = self._with_errors(lambda: OlderTable(self._client, self._parts))
-            return self._with_errors(self._older.load)
-        return self._with_errors(lambda: self._tail(answer))
+            self._older = self._call(lambda: OlderTable(self._client, self._parts))
+            return self._call(self._older.load)
+        return self._call(lambda: self._tail(answer))
 
     def _tail(self, answer: Json) -> LogTail:
         metadata = answer["metadata"]
@@ -99,38 +100,36 @@ class UnityTable:
             if self._older is not None:
                 self._older.commit(staged)
             else:
-                self._client.post_commit(self._path, self._update(self._updates(staged)))
+                self._client.post_commit(self._path, self._body(self._updates(staged)))
         except RestError as error:
             if error.kind in _TAKEN:
                 return "taken"
             if error.kind in _EXHAUSTED:
-                self._is_exhausted = True
+                self._must_publish = True
                 return "publish-first"
             raise to_exception(error, self._name) from error
         return "ratified"
 
     def published(self, version: int) -> None:
-        if not self._is_exhausted:
-            return  # the next commit reports it, in the same request
-        self._is_exhausted = False
+        if not self._must_publish:
+            return  # the next commit reports the version, in the same request
+        self._must_publish = False
         if self._older is not None:
             older = self._older
-            self._with_errors(lambda: older.published(version))
+            self._call(lambda: older.published(version))
             return
-        self._with_errors(
-            lambda: self._client.post(self._path, self._update([_published(version)]))
-        )
+        self._call(lambda: self._client.post(self._path, self._body([_published(version)])))
 
     def credentials(self, operation: Literal["READ", "READ_WRITE"]) -> Credentials | None:
         location = self.find()
         if self._older is not None:
             older = self._older
-            return self._with_errors(lambda: older.credentials(operation))
+            return self._call(lambda: older.credentials(operation))
         path, query = f"{self._path}/credentials", {"operation": operation}
-        return self._with_errors(lambda: best_of(self._client.get(path, query), location))
+        return self._call(lambda: best_of(self._client.get(path, query), location))
 
     def access(self) -> Access | None:
-        """Return the address and token for other clients; None with only the older API."""
+        """Return the address and token for other clients; None for a table of the older API."""
         self.find()
         if self._older is not None:
             return None
@@ -160,12 +159,12 @@ class UnityTable:
             actions.append({"action": "remove-domain-metadata", "domains": removals})
         return actions
 
-    def _update(self, updates: list[Json]) -> Json:
+    def _body(self, updates: list[Json]) -> Json:
         uuid = self._metadata["table-uuid"]
         return {"requirements": [{"type": "assert-table-uuid", "uuid": uuid}], "updates": updates}
 
-    def _with_errors(self, call: Callable[[], T]) -> T:
-        """Make a request, as ``call_catalog`` does."""
+    def _call(self, call: Callable[[], T]) -> T:
+        """Call ``call_catalog`` with the name of this table."""
         return call_catalog(call, self._name)
 
     def __eq__(self, other: object) -> bool:
