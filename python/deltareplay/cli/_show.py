@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _MAX_LISTED = 20
 #: The average size below which files are small.
 _SMALL = 32 << 20
-#: The number of small files, or of commits after the checkpoint, that is reported.
+#: The number of files, or of commits after the checkpoint, that is many.
 _MANY = 100
 
 
@@ -39,7 +39,7 @@ def show(request: Request, *, version: Version = None, timestamp: Timestamp = No
     """Show a table on one screen, with its health."""
     table = request.table
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeltaReplayWarning)  # they are findings of its health
+        warnings.simplefilter("ignore", DeltaReplayWarning)  # shown in the table's health
         snapshot = table.snapshot(version, timestamp)
         facts = {"uri": request.safe_uri, **_facts(request, table, snapshot)}
     request.output.document(facts, lambda console: _print_screen(console, request, facts))
@@ -92,7 +92,7 @@ def _health(request: Request, snapshot: Snapshot, facts: dict[str, Any]) -> list
     findings = [
         (
             "warning",
-            f"this release cannot write it: {obstacle.feature}: {obstacle.reason}",
+            f"this release cannot write the table: {obstacle.feature}: {obstacle.reason}",
             obstacle.remedy,
         )
         for obstacle in snapshot.protocol.why_not_writable()
@@ -208,7 +208,9 @@ def report(
     version: Version = None,
     orphans: Annotated[
         bool,
-        typer.Option("--orphans", help="Also list the table, for files that no version needs."),
+        typer.Option(
+            "--orphans", help="Also look for files below the table that no version needs."
+        ),
     ] = False,
 ) -> None:
     """Write one HTML file that shows the table, with advice."""
