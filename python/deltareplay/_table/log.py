@@ -52,7 +52,7 @@ class CompactedLog:
         end: The last version.
         path: The file, relative to the table root.
         num_actions: The number of its actions.
-        num_actions_before: The number in its commits, without ``commitInfo`` and ``cdc``.
+        num_actions_before: The number of actions in its commits, except ``commitInfo`` and ``cdc``.
         size_in_bytes: The size of the file.
         size_in_bytes_before: The total size of its commits.
 
@@ -198,8 +198,8 @@ class MaintainingLog(TableLocation):
     def compact_log(self, start: int | None = None, end: int | None = None) -> CompactedLog:
         """Write a compacted file of a range of commits, for readers to use instead.
 
-        It keeps removals, however old they are, because each may remove a file from before the
-        range.
+        The file keeps removals, however old they are, because each may remove a data file from
+        before the range.
 
         Args:
             start: The first version; by default the one after the newest checkpoint before ``end``.
