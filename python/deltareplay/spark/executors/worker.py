@@ -50,7 +50,7 @@ def stream_of(batches: Batches) -> pa.RecordBatchReader | None:
 def results(batches: Batches, compute: Callable[[int], str]) -> Iterator[pa.RecordBatch]:
     """Return a row for each part, with the columns of ``run.RESULT``.
 
-    An error that has a code is returned, too: the driver raises it.
+    A ``DeltaReplayError`` is returned, too: the driver raises it.
 
     Args:
         batches: The numbers of the parts.

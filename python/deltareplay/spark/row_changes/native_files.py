@@ -29,14 +29,14 @@ def frames(
     columns: Sequence[Column],
     root: str | None,
 ) -> list[DataFrame]:
-    """Return a DataFrame of the files of each kind and partitioning.
+    """Return a DataFrame for each combination of kind and partition columns of the files.
 
     Args:
         spark: The session; not on Spark Connect.
         table: The table.
         files: The files.
         columns: The columns, in this order.
-        root: As in ``read``.
+        root: The table's Hadoop path, if it is not the table's own URI.
     """
     groups: dict[tuple[bool, frozenset[str]], list[WholeFile]] = {}
     for file in files:

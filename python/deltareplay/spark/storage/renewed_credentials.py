@@ -27,7 +27,7 @@ def options(
 ) -> dict[str, str] | None:
     """Return the Hadoop settings of one read or write; None without the classes.
 
-    The result is also None for a table of another catalog.
+    The result is also None on Spark Connect, and for a table of another catalog or the older API.
 
     Raises:
         StorageError: ``spark.unity_catalog``: the classes failed to get credentials.
@@ -56,7 +56,7 @@ def options(
             "Unity Catalog's classes failed to get credentials for "
             f"{without_secrets(table.uri)}: {internals.first_line(cause)}",
             code="spark.unity_catalog",
-        ) from None  # its text may have the token
+        ) from None  # the text of the cause may have the token
     provider = options.get("fs.s3a.aws.credentials.provider")
     if provider is not None:  # a user's own settings of the bucket would take precedence
         options[f"fs.s3a.bucket.{location.netloc}.aws.credentials.provider"] = provider
