@@ -383,7 +383,7 @@ impl Follow {
     fn first_history(&self, version: u64) -> Result<MetadataHistory> {
         let newest = self.initial.version();
         if version == newest.saturating_add(1) {
-            return Ok(MetadataHistory::new(&self.initial, &self.resolved)?.after_first());
+            return Ok(MetadataHistory::new(&self.initial, &self.resolved)?.after_snapshot());
         }
         MetadataHistory::new(&self.snapshot(version)?, &self.resolved)
     }

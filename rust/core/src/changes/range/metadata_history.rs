@@ -29,8 +29,8 @@ pub(in crate::changes) struct MetadataHistory {
     metadata: Metadata,
     settings: CommitSettings,
     partitions: PartitionNames,
-    /// True before the first commit of the range.
-    first: bool,
+    /// True if the protocol and metadata are already those of the next commit.
+    includes_next: bool,
 }
 
 /// The partition columns by their names in the log.
@@ -82,7 +82,7 @@ impl PartitionNames {
 }
 
 impl MetadataHistory {
-    /// Creates the history with the table at the first version.
+    /// Creates the history for the commits from that of the snapshot on.
     pub(in crate::changes) fn new(start: &Snapshot, resolved: &ResolvedDefinition) -> Result<Self> {
         let metadata = start.metadata().clone();
         check_schema(start, resolved).map_err(|error| error.at_version(start.version()))?;
@@ -91,14 +91,14 @@ impl MetadataHistory {
             partitions: PartitionNames::of(start)?,
             protocol: start.protocol().clone(),
             metadata,
-            first: true,
+            includes_next: true,
         })
     }
 
-    /// Returns the history after the first version: the next commit is not part of it.
-    pub(in crate::changes) fn after_first(self) -> Self {
+    /// Returns the history for commits after the snapshot, which does not include the next one.
+    pub(in crate::changes) fn after_snapshot(self) -> Self {
         Self {
-            first: false,
+            includes_next: false,
             ..self
         }
     }
@@ -114,15 +114,14 @@ impl MetadataHistory {
         commit: &mut Commit,
         resolved: &ResolvedDefinition,
     ) -> Result<CommitSettings> {
-        // the first commit's actions are in the snapshot already
-        let first = std::mem::replace(&mut self.first, false);
+        let is_included = std::mem::replace(&mut self.includes_next, false);
         let is_changed = commit.metadata.is_some() || commit.protocol.is_some();
-        if !(first && is_changed) {
+        if !(is_included && is_changed) {
             // removed files have the partition columns before the commit
             self.partitions.complete_removed(commit);
         }
         let partitioned = self.settings.partitioned;
-        if !first && is_changed {
+        if !is_included && is_changed {
             self.apply(commit, resolved)?;
         }
         self.partitions.complete_new(commit);
@@ -150,7 +149,7 @@ impl MetadataHistory {
                 ),
                 protocol,
                 metadata,
-                first: false,
+                includes_next: false,
             })
         };
         *self = changed().map_err(|error| error.at_version(commit.stamp.version))?;
@@ -194,7 +193,7 @@ fn check(
     };
     let message = format!(
         "at this version the values of the column {column} do not fit its type at the end of the range: \
-         read the versions before this one, and those after it, as ranges of their own"
+         read the versions before and after the change of its type as separate ranges"
     );
     Err(Error::invalid("changes.schema", message))
 }

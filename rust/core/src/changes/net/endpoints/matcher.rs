@@ -28,7 +28,7 @@ pub(super) struct RowMatcher<'a> {
     pub kind: Net,
     pub pieces: &'a [Piece],
     pub labels: LabelledPieces,
-    /// Rows that exist only before, ascending.
+    /// Rows that exist only before, ascending by id.
     pub removed: Vec<Run>,
     /// Pairs whose values must be compared.
     pub pairs: Vec<Pair>,
@@ -55,7 +55,7 @@ impl RowMatcher<'_> {
         }
         let existed = run.id < first_new_id;
         if existed && needs_before(self.kind) {
-            return None; // the rows before were read: it would have matched one of them
+            return None; // the rows before were read: these would have matched some of them
         }
         let Some(stamp) = self.stamp(&run)? else {
             return existed.then_some(()); // only rows that existed before can be moved
@@ -109,8 +109,8 @@ impl RowMatcher<'_> {
     }
 
     /// Labels removed rows with the last version that removed them. `removed` has the versions that removed
-    /// rows from files that existed before the range. A row that moved was then removed from a file added in
-    /// the range: `within` has these rows and versions, ascending by id.
+    /// rows from files that existed before the range. `within` has the ids of rows that had moved to files
+    /// added in the range, and the versions that removed them from these; ascending by id.
     pub(super) fn label_removed(
         &mut self,
         removed: &[Removal],
