@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::json;
 
-use crate::codec::deletion_vector::{VectorLocation, as_relative, hash_of_name, vector_location};
+use crate::codec::deletion_vector::{VectorLocation, as_relative, hash_of_text, vector_location};
 use crate::codec::file_columns::FileColumns;
 use crate::definition::clone::cloned_metadata;
 use crate::definition::clustering::CLUSTERING;
@@ -358,7 +358,7 @@ impl<'a> Copies<'a> {
             let uri = self.source.resolver.root().uri_of(from);
             format!("{uri} {} {modified}", size.unwrap_or_default())
         };
-        let hashed = format!("{above}{:032x}-{name}", hash_of_name(&origin));
+        let hashed = format!("{above}{:032x}-{name}", hash_of_text(&origin));
         if self.add_copy(from, &hashed, size) {
             return hashed;
         }

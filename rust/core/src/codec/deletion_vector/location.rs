@@ -36,14 +36,14 @@ pub fn vector_location(descriptor: &DeletionVectorDescriptor) -> Result<VectorLo
     })
 }
 
-/// Converts the absolute path of a vector's file to a file in the table root: returns its name, and the
-/// `pathOrInlineDv` of a relative descriptor. If its name is not `deletion_vector_<uuid>.bin`, the UUID is
-/// derived from the path.
+/// Returns the name `deletion_vector_<uuid>.bin` for a copy of a vector's file in the table root, and the
+/// `pathOrInlineDv` of its relative descriptor. The UUID is that of the file's own name, if it has this
+/// form; otherwise it is derived from the path.
 pub fn as_relative(path: &str) -> (String, String) {
     let name = path.rsplit('/').next().unwrap_or_default();
     let id = name.strip_prefix("deletion_vector_");
     let id = id.and_then(|id| Uuid::try_parse(id.strip_suffix(".bin")?).ok());
-    let id = id.unwrap_or_else(|| Uuid::from_u128(hash_of_name(path)));
+    let id = id.unwrap_or_else(|| Uuid::from_u128(hash_of_text(path)));
     (
         format!("deletion_vector_{id}.bin"),
         base85::encode(id.as_bytes()),
@@ -51,7 +51,7 @@ pub fn as_relative(path: &str) -> (String, String) {
 }
 
 /// Returns 128 bits of the SHA-256 of a text: stable, and resistant to collisions.
-pub fn hash_of_name(text: &str) -> u128 {
+pub fn hash_of_text(text: &str) -> u128 {
     let hash = digest(&SHA256, text.as_bytes());
     let half = hash.as_ref().first_chunk::<16>();
     half.map_or(0, |half| u128::from_be_bytes(*half))

@@ -25,7 +25,7 @@ mod set;
 pub use descriptors::Descriptors;
 pub use file::FileBuilder;
 pub(crate) use file::{FRAME_BYTES, check_version};
-pub use location::{VectorLocation, as_relative, hash_of_name, vector_location};
+pub use location::{VectorLocation, as_relative, hash_of_text, vector_location};
 
 use container::{Container, ContainerRows};
 
