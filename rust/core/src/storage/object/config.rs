@@ -1,4 +1,5 @@
-//! The options of a store: known keys, defaults from the environment, and redaction of secrets.
+//! The options of a store: known keys, defaults from the environment, redaction of secrets, and clients
+//! with these options.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -22,8 +23,8 @@ use super::connector::Connector;
 use super::hdfs::Hdfs;
 use crate::error::{Error, Result};
 
-/// Options of other Delta libraries that need no implementation here: commits use conditional requests,
-/// not locks or renames.
+/// Options of other Delta libraries that have no effect here. Commits use conditional requests, not locks
+/// or renames.
 const IGNORED_KEYS: [&str; 14] = [
     "allow_unsafe_rename",
     "aws_access_key_id_dynamodb",
@@ -55,8 +56,8 @@ const SECRET: [&str; 7] = [
 /// The requirement on values: the client builds headers from them.
 const NO_CONTROLS: &str = "without control characters, such as tabs and line breaks";
 
-/// The number of times that the HDFS client tries the next name node; it waits after each round, longer each
-/// time.
+/// The key of the number of times that the HDFS client tries the next name node. The client waits after
+/// each round, longer each time.
 const HDFS_ATTEMPTS: &str = "dfs.client.failover.max.attempts";
 
 /// The default maximum number of pending requests for bytes, and the largest that can be set.
@@ -209,7 +210,7 @@ impl Settings {
                     .with_retry(retries);
                 let builder = self.apply(builder, AmazonS3Builder::with_config);
                 let builder = self.with_own_endpoint(builder);
-                check_requests(&builder)?;
+                check_s3_settings(&builder)?;
                 with_conditional_copy(builder, location)
                     .build()
                     .map(|store| self.paged(store))
@@ -276,8 +277,8 @@ impl Settings {
             })
     }
 
-    /// Makes the endpoint of the options take precedence over `AWS_ENDPOINT_URL_S3` of the environment, which the
-    /// client would prefer.
+    /// Makes the endpoint of the options take precedence over `AWS_ENDPOINT_URL_S3` of the environment, which
+    /// the client would prefer.
     fn with_own_endpoint(&self, builder: AmazonS3Builder) -> AmazonS3Builder {
         let option = |key: AmazonS3ConfigKey| {
             let mut options = self.options.iter().rev();
@@ -308,7 +309,7 @@ impl Settings {
 
 /// Refuses values from which no request can be built, even those of the environment: the client would
 /// panic.
-fn check_requests(builder: &AmazonS3Builder) -> Result<()> {
+fn check_s3_settings(builder: &AmazonS3Builder) -> Result<()> {
     for (name, key) in [
         ("`aws_access_key_id`", AmazonS3ConfigKey::AccessKeyId),
         ("`aws_session_token`", AmazonS3ConfigKey::Token),

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 /// Background work with a result.
 pub struct BackgroundTask<T>(Unordered<T>);
 
-/// Starts `work` on its own thread, which also ends if the caller does not wait for the result.
+/// Starts `work` on its own thread, which ends with the work, even if the task is dropped.
 ///
 /// # Errors
 ///
