@@ -1,5 +1,5 @@
-//! A Delta table: its location and options, its versions, and commits to it. [`maintenance`](crate::maintenance)
-//! and [`statements`](crate::statements) add the operations.
+//! A Delta table: its location and options, its versions, and commits to it.
+//! [`maintenance`](crate::maintenance) and [`statements`](crate::statements) add the operations.
 
 use std::sync::Arc;
 
@@ -144,7 +144,7 @@ impl Table {
     /// # Errors
     ///
     /// As [`Table::snapshot`].
-    pub fn snapshot_of_files(&self, at: At, strict: Option<bool>) -> Result<Snapshot> {
+    pub fn snapshot_to_read(&self, at: At, strict: Option<bool>) -> Result<Snapshot> {
         self.load(at, strict, true)
     }
 

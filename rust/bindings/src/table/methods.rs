@@ -84,7 +84,7 @@ impl Table {
         let at = convert::at(py, version, timestamp)?;
         let state = detached(py, || {
             let strict = if verify { Some(true) } else { strict };
-            let state = self.0.snapshot_of_files(at, strict)?;
+            let state = self.0.snapshot_to_read(at, strict)?;
             if verify {
                 state.verify(self.0.source())?;
             }

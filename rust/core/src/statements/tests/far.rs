@@ -103,7 +103,7 @@ fn opening_an_unknown_table_takes_three_rounds() {
     append(&table, &[(4, "d")]);
     taken(&name);
     let cold = Table::new(table.uri(), another_process()).unwrap();
-    let snapshot = cold.snapshot_of_files(At::Latest, None).unwrap();
+    let snapshot = cold.snapshot_to_read(At::Latest, None).unwrap();
     let all = FileColumns::all();
     let files = snapshot.files(cold.source(), &all, None).unwrap();
     assert_eq!(
