@@ -23,8 +23,8 @@ impl Unit {
         self.rows.len()
     }
 
-    /// Returns the selection of the unit's rows within its row group: those whose bit is set in `selected`, by
-    /// default all; `None` for a whole group.
+    /// Returns the selection of the unit's rows within its row group: those whose bit is set in `selected`,
+    /// by default all; `None` for a whole group.
     pub(super) fn selection(&self, selected: Option<&BooleanBuffer>) -> Option<RowSelection> {
         let ranges: Box<dyn Iterator<Item = Range<usize>>> = match selected {
             None if self.rows.len() == self.group_rows => return None,
@@ -94,8 +94,8 @@ impl CheckpointFile {
         start.saturating_add(u64::try_from(within).unwrap_or(u64::MAX))
     }
 
-    /// Returns the rows at which to split, strictly ascending within the row group: page boundaries of the largest
-    /// leaf, so that none of its pages is decoded twice.
+    /// Returns the rows at which to split the row group, ascending: page boundaries of the largest leaf, so
+    /// that none of its pages is decoded twice.
     fn cuts(
         &self,
         row_group: usize,
