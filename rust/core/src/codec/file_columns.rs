@@ -138,7 +138,7 @@ impl FileColumns {
         Self::fields_only(&self.fields())
     }
 
-    /// Returns the schema of the batches of [`FileColumns::of`].
+    /// Returns the schema of the batches of [`FileColumns::compute`].
     pub fn schema(&self) -> SchemaRef {
         let fields = self.0.iter().map(FileColumn::field);
         Arc::new(Schema::new(fields.collect::<Fields>()))
@@ -148,19 +148,19 @@ impl FileColumns {
     ///
     /// # Errors
     ///
-    /// Corrupt: `log.columns` for a field that is missing or has another type; `partition_value.parse`, with the
-    /// file if the rows have their `path`. Unsupported: `partition_value.type`. Statistics that do not parse are
-    /// null.
-    pub fn of(&self, rows: &RecordBatch) -> Result<RecordBatch> {
+    /// Corrupt: `log.columns` for a field that is missing or has another type; `partition_value.parse`, with
+    /// the file if the rows have their `path`. Unsupported: `partition_value.type`. Statistics that do not
+    /// parse are null.
+    pub fn compute(&self, rows: &RecordBatch) -> Result<RecordBatch> {
         name_file_on_error(rows, |rows| {
-            self.of_sources(rows.num_rows(), |field| rows.array(field.name()).map(Some))
+            self.compute_from(rows.num_rows(), |field| rows.array(field.name()).map(Some))
         })
     }
 
     /// Computes the columns from rows that may lack fields: columns derived from a missing field are null.
-    pub fn of_available(&self, rows: &RecordBatch) -> Result<RecordBatch> {
+    pub fn compute_available(&self, rows: &RecordBatch) -> Result<RecordBatch> {
         name_file_on_error(rows, |rows| {
-            self.of_sources(rows.num_rows(), |field| {
+            self.compute_from(rows.num_rows(), |field| {
                 Ok(rows.column_by_name(field.name()))
             })
         })
@@ -168,13 +168,13 @@ impl FileColumns {
 
     /// Computes the columns from those that `source` returns for each field; columns derived from a missing
     /// field are null. `stats` may be a struct of any shape.
-    pub(super) fn of_sources<'a>(
+    pub(super) fn compute_from<'a>(
         &self,
         rows: usize,
         source: impl Fn(FileField) -> Result<Option<&'a ArrayRef>>,
     ) -> Result<RecordBatch> {
         let compute = |column: &FileColumn| match source(column.source())? {
-            Some(source) => column.of(source),
+            Some(source) => column.compute(source),
             None => Ok(new_null_array(column.field().data_type(), rows)),
         };
         let columns = self.0.iter().map(compute).collect::<Result<_>>()?;
@@ -207,9 +207,9 @@ impl FileColumn {
         }
     }
 
-    /// Adds the path of the failing file to an error of [`FileColumn::of`].
+    /// Adds the path of the failing file to an error of [`FileColumn::compute`].
     pub(super) fn at_file(&self, error: Error, paths: &ArrayRef, source: &ArrayRef) -> Error {
-        let fails = |row| self.of(&source.slice(row, 1)).is_err();
+        let fails = |row| self.compute(&source.slice(row, 1)).is_err();
         match paths.as_string_opt() {
             Some(paths) => at_file(error, paths, fails),
             None => error,
@@ -265,7 +265,7 @@ impl FileColumn {
     }
 
     /// Computes the column from its source.
-    pub(super) fn of(&self, source: &ArrayRef) -> Result<ArrayRef> {
+    pub(super) fn compute(&self, source: &ArrayRef) -> Result<ArrayRef> {
         Ok(match self {
             FileColumn::Field(_) => Arc::clone(source),
             FileColumn::NumRecords => count(source)?,

@@ -122,7 +122,7 @@ impl ActiveFiles {
                 // drop the rows of deleted files
                 chunk = Chunk::join(&[chunk], &before)?;
             }
-            let rows = selected.of(&chunk.rows)?;
+            let rows = selected.compute(&chunk.rows)?;
             Ok(Chunk { rows, ..chunk })
         };
         let chunks = ordered(self.chunks.clone(), self.chunks.len(), work);

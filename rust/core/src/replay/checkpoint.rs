@@ -169,7 +169,7 @@ impl Checkpoint {
             .map(|key| !selection.tail_keys.contains(key))
             .collect();
         if let Some(filter) = &selection.filter {
-            let parsed = filter.columns().of(&actions.rows).map_err(located)?;
+            let parsed = filter.columns().compute(&actions.rows).map_err(located)?;
             let passed = filter.may_match(&parsed).map_err(located)?;
             live.iter_mut()
                 .zip(&passed)
@@ -178,7 +178,7 @@ impl Checkpoint {
         let mut chosen = live.iter();
         keys.retain(|_| chosen.next() == Some(&true));
         let rows = filter_rows(&actions.rows, &live.into())?;
-        let rows = selection.columns.of(&rows).map_err(located)?;
+        let rows = selection.columns.compute(&rows).map_err(located)?;
         Ok(Some(KeyedRows { rows, keys }))
     }
 

@@ -74,7 +74,7 @@ pub fn min_max(source: &Source, snapshot: &Snapshot, column: &str) -> Result<Opt
     };
     for files in snapshot.file_batches(source, columns, None)? {
         let files = files?;
-        let parsed = file_filter.columns().of(&files)?;
+        let parsed = file_filter.columns().compute(&files)?;
         let bounds = file_filter.bounds(&parsed).without_widening();
         let bounds = bounds.bounds(&column)?.unwrap_or_default();
         let (exact, rounded) = if is_partition {
@@ -159,7 +159,7 @@ fn rounded(
         return Ok(None);
     };
     let columns = FileColumns::new(vec![FileColumn::StatsParsed(decimals_as_text(shape))]);
-    let written = columns.of(files)?;
+    let written = columns.compute(files)?;
     for (side, values) in sides {
         let Some(values) = values else { continue };
         let written = written.column_by_name(STATS);

@@ -219,7 +219,7 @@ impl Scan {
             let rows = rows?;
             let (mut partitions, mut statistics) = (None, None);
             if let Some(filter) = &self.filter {
-                let parsed = filter.columns().of(&rows)?;
+                let parsed = filter.columns().compute(&rows)?;
                 partitions = Some(filter.partitions_may_match(&parsed)?);
                 statistics = Some(filter.may_match(&parsed)?);
             }

@@ -181,7 +181,7 @@ fn advance_files(
         let live = reconciler.add_older(batch)?;
         if let Some(rows) = live.adds {
             added.push((
-                without_data_change(cached.columns().of(&rows)?)?,
+                without_data_change(cached.columns().compute(&rows)?)?,
                 live.add_keys,
             ));
         }

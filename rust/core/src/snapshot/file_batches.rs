@@ -98,7 +98,7 @@ impl FileBatches {
                 *size = size.zip(total_size(&rows)).map(|(sum, size)| sum + size);
             }
             match &self.derived {
-                Some(columns) => columns.of(&rows),
+                Some(columns) => columns.compute(&rows),
                 None => Ok(rows),
             }
         }))

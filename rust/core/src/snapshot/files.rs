@@ -271,7 +271,7 @@ fn with_derived_columns(
     let look_ahead = batches.len();
     let columns = columns.clone();
     ordered(batches, look_ahead, move |rows: RecordBatch| {
-        columns.of(&rows)
+        columns.compute(&rows)
     })
     .collect()
 }

@@ -88,14 +88,14 @@ impl LiveRequest {
     /// Selects the requested rows of the tail's live rows.
     fn select(&self, rows: &RecordBatch, keys: Vec<FileActionKey>) -> Result<KeyedRows> {
         let Some(filter) = &self.filter else {
-            let rows = without_data_change(self.columns.of(rows)?)?;
+            let rows = without_data_change(self.columns.compute(rows)?)?;
             return Ok(KeyedRows { rows, keys });
         };
-        let passed = filter.may_match(&filter.columns().of(rows)?)?;
+        let passed = filter.may_match(&filter.columns().compute(rows)?)?;
         let keys = keys.into_iter().zip(&passed);
         let keys = keys.filter(|(_, passed)| *passed);
         let keys = keys.map(|(key, _)| key).collect();
-        let columns = self.columns.of(&select_rows(rows, passed.clone())?)?;
+        let columns = self.columns.compute(&select_rows(rows, passed.clone())?)?;
         let rows = without_data_change(columns)?;
         Ok(KeyedRows { rows, keys })
     }

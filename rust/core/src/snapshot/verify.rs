@@ -182,10 +182,10 @@ pub(crate) fn malformed_fields(rows: &RecordBatch, typed: Option<&FileColumns>) 
         }
     }
     if let Some(typed) = typed
-        && typed.of(rows).is_err()
+        && typed.compute(rows).is_err()
     {
         for row in 0..rows.num_rows() {
-            if let Err(error) = typed.of(&rows.slice(row, 1)) {
+            if let Err(error) = typed.compute(&rows.slice(row, 1)) {
                 malformed.push(error.at_path(paths.value(row)));
             }
         }

@@ -205,7 +205,7 @@ impl Transaction {
             .is_none_or(|metadata| metadata.partition_columns.is_empty());
         let mut conflicts = self.reads.whole_table || unpartitioned;
         for predicate in &self.reads.predicates {
-            let parsed = predicate.columns().of_available(&added.rows)?;
+            let parsed = predicate.columns().compute_available(&added.rows)?;
             conflicts = conflicts || any(&predicate.partitions_may_match(&parsed)?);
         }
         if conflicts {
@@ -227,7 +227,7 @@ impl Transaction {
         let mut conflicts =
             self.reads.whole_table || keys.iter().any(|key| self.reads.files.contains(key));
         for predicate in &self.reads.predicates {
-            let parsed = predicate.columns().of_available(&removed.rows)?;
+            let parsed = predicate.columns().compute_available(&removed.rows)?;
             conflicts = conflicts || any(&predicate.may_match(&parsed)?);
         }
         if conflicts {

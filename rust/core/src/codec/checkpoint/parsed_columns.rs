@@ -29,7 +29,7 @@ impl CheckpointFile {
         fetched: &FetchedBytes,
     ) -> Result<Box<dyn Iterator<Item = Result<RecordBatch>> + 'a>> {
         if request.is_empty() {
-            let rows = columns.of_sources(unit.num_rows(), |_| Ok(None));
+            let rows = columns.compute_from(unit.num_rows(), |_| Ok(None));
             return Ok(Box::new(iter::once(rows)));
         }
         let legacy = self.legacy_stats(FileAction::Add);
@@ -43,7 +43,7 @@ impl CheckpointFile {
             let rebased = legacy.as_ref().map(|legacy| legacy.rebase(rows));
             let rebased = rebased.transpose()?;
             let rows = rebased.as_ref().unwrap_or(rows);
-            columns.of_sources(rows.len(), |field| {
+            columns.compute_from(rows.len(), |field| {
                 Ok(match field {
                     FileField::Stats => stats_of(rows)?,
                     field => rows.column_by_name(field.name()),

@@ -241,14 +241,14 @@ impl Parts<'_> {
             FileColumn::NumRecords | FileColumn::StatsParsed(_) => {
                 let array = |rows: &FileRows| {
                     let stats = stats_of(&rows.rows)?;
-                    stats.map(|stats| column.of(stats)).transpose()
+                    stats.map(|stats| column.compute(stats)).transpose()
                 };
                 let array = self.kept(array)?;
                 Ok(array.unwrap_or_else(|| new_null_array(column.field().data_type(), self.rows)))
             }
             FileColumn::PartitionValuesParsed(_) => {
                 let values = self.field(FileField::PartitionValues)?;
-                column.of(&values).or_else(|error| {
+                column.compute(&values).or_else(|error| {
                     let path = self.field(FileField::Path)?;
                     Err(column.at_file(error, &path, &values))
                 })

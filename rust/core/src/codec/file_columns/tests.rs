@@ -80,11 +80,13 @@ fn files(values: &[(&str, &str)]) -> RecordBatch {
 #[test]
 fn an_unparsable_partition_value_names_the_file() {
     let columns = FileColumns::new(vec![partitions(&["p"])]);
-    let values = columns.of(&files(&[("a", "1"), ("b", "2")])).unwrap();
+    let values = columns.compute(&files(&[("a", "1"), ("b", "2")])).unwrap();
     let values = values.column(0).as_struct().column(0).clone();
     assert_eq!(values.as_primitive::<Int64Type>().values(), &[1, 2]);
 
-    let error = columns.of(&files(&[("a", "1"), ("b", "x")])).unwrap_err();
+    let error = columns
+        .compute(&files(&[("a", "1"), ("b", "x")]))
+        .unwrap_err();
     assert_eq!(
         (error.code(), error.path()),
         ("partition_value.parse", Some("b"))
@@ -94,10 +96,10 @@ fn an_unparsable_partition_value_names_the_file() {
 #[test]
 fn a_missing_field_is_an_error_or_null() {
     let columns = FileColumns::new(vec![minima(&["a"])]);
-    let error = columns.of(&files(&[("a", "1")])).unwrap_err();
+    let error = columns.compute(&files(&[("a", "1")])).unwrap_err();
     assert_eq!((error.code(), error.path()), ("log.columns", None));
 
     let part = files(&[("a", "1"), ("b", "2")]);
-    let none = columns.of_available(&part).unwrap();
+    let none = columns.compute_available(&part).unwrap();
     assert_eq!((none.num_rows(), none.column(0).null_count()), (2, 2));
 }

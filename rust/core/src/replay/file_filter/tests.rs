@@ -38,7 +38,7 @@ fn kept(text: &str, schema: &str, mode: ColumnMappingMode, files: &[File<'_>]) -
     let predicate = Predicate::parse_sql(text).unwrap().bind(&schema).unwrap();
     let partition = ["p".to_owned(), "day".to_owned()];
     let filter = FileFilter::new(predicate, &schema, &partition, mode).unwrap();
-    let columns = filter.columns().of(&rows(files)).unwrap();
+    let columns = filter.columns().compute(&rows(files)).unwrap();
     let character = |keep| if keep { 'k' } else { '-' };
     let kept = filter.may_match(&columns).unwrap();
     kept.iter().map(character).collect()

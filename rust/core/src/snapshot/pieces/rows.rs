@@ -144,10 +144,10 @@ fn selected(
 /// actions.
 fn added_files(request: &LiveRequest, rows: &RecordBatch) -> Result<ArrayRef> {
     let passed = match &request.filter {
-        Some(filter) => Some(filter.may_match(&filter.columns().of(rows)?)?),
+        Some(filter) => Some(filter.may_match(&filter.columns().compute(rows)?)?),
         None => None,
     };
-    let columns = without_data_change(request.columns.of(rows)?)?;
+    let columns = without_data_change(request.columns.compute(rows)?)?;
     file_column(&columns, passed.map(NullBuffer::new))
 }
 
