@@ -79,7 +79,7 @@ struct Piece {
     number: usize,
     /// True if it is kept after its bytes were taken.
     is_retained: bool,
-    /// Counts the piece in the meter.
+    /// Counts the piece in the meter, unless `State::kept` does.
     _metered: Option<Metered>,
 }
 
@@ -152,9 +152,9 @@ impl FileBytes {
         start..self.length
     }
 
-    /// Keeps everything that is fetched if the meter then counts at most `max_bytes` bytes with the whole
-    /// file; otherwise, or if only the footer is read, only the range that is fetched first. Returns `false`
-    /// if there is no room for that.
+    /// Keeps everything that is fetched if `max_bytes` have room for the whole file and what the meter counts;
+    /// otherwise, or if only the footer is read, keeps the range that is fetched first. Returns `false` if
+    /// there is no room for that range either.
     pub fn keep(&self, meter: &Arc<Meter>, max_bytes: usize) -> bool {
         let first = self.first();
         let room = u64::try_from(max_bytes.saturating_sub(meter.bytes())).unwrap_or(u64::MAX);
@@ -317,12 +317,12 @@ impl FileBytes {
         let request = Arc::new(request);
         for (number, range) in requests.into_iter().enumerate() {
             let is_retained = begins && overlap(&range, &first);
-            let is_kept = state.keeps_all || (state.kept.is_some() && is_retained);
-            let counted = meter.filter(|_| !is_kept);
+            let is_counted = state.keeps_all || (state.kept.is_some() && is_retained);
+            let meter = meter.filter(|_| !is_counted);
             pieces.push(Piece {
                 is_retained,
                 request: Arc::clone(&request),
-                _metered: counted.map(|meter| Metered::new(meter, range.end - range.start)),
+                _metered: meter.map(|meter| Metered::new(meter, range.end - range.start)),
                 number,
                 range,
             });
