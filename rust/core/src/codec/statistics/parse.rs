@@ -25,8 +25,8 @@ use crate::spec::json::{Cursor, RawString};
 ///
 /// `shape` is a result of [`super::stats_schema`], or any part of it. A missing key, a bound that is not a
 /// value of its column's type (`"abc"` for a number, a number out of range, a decimal with more digits than
-/// its scale) and a value of another kind are null. The first of duplicate keys counts, or a later one if its
-/// value is null.
+/// its scale) and a value of another kind are null. The first of duplicate keys counts; if its value is null, a
+/// later one may count.
 ///
 /// A text that is not a single JSON object gives a null row. Objects and arrays that are not in the shape, and
 /// the rest of an object once its fields in the shape have been read, are only checked for terminated strings
@@ -44,15 +44,15 @@ use crate::spec::json::{Cursor, RawString};
 pub fn parse_stats<'a, S: StringArrayType<'a>>(stats: S, shape: &Fields) -> Result<StructArray> {
     let rows = stats.len();
     let nulls = stats.nulls();
-    let mut table = StatsBuilder::new(shape, rows)?;
+    let mut builder = StatsBuilder::new(shape, rows)?;
     for row in 0..rows {
         if nulls.is_none_or(|nulls| nulls.is_valid(row))
-            && table.read(row, stats.value(row)).is_none()
+            && builder.read(row, stats.value(row)).is_none()
         {
-            table.clear(row);
+            builder.clear(row);
         }
     }
-    table.finish().map_err(|cause| {
+    builder.finish().map_err(|cause| {
         Error::invalid("stats.shape", "these columns cannot hold statistics").because(cause)
     })
 }
@@ -61,7 +61,7 @@ pub fn parse_stats<'a, S: StringArrayType<'a>>(stats: S, shape: &Fields) -> Resu
 struct StatsBuilder {
     nodes: Vec<Node>,
     /// The open structs of the current text; reused between rows.
-    open: Vec<OpenColumn>,
+    open: Vec<OpenStruct>,
     scratch: String,
 }
 
@@ -75,7 +75,7 @@ enum Node {
 }
 
 /// A struct whose closing brace has not been reached.
-struct OpenColumn {
+struct OpenStruct {
     node: usize,
     /// The child that is expected next: writers usually keep the schema's order.
     next: usize,
@@ -182,7 +182,7 @@ impl StatsBuilder {
             let node = child.and_then(|(index, node)| {
                 top.complete &= index == top.next;
                 top.next = index + 1;
-                nodes.get_mut(node).map(|open_node| (node, open_node))
+                nodes.get_mut(node).map(|found| (node, found))
             });
             match node {
                 Some((_, Node::Leaf(leaf))) if !matches!(first, b'{' | b'[') => {
@@ -262,11 +262,11 @@ impl StatsBuilder {
 }
 
 /// Opens a struct, whose members follow.
-fn enter(nodes: &mut [Node], open: &mut Vec<OpenColumn>, node: usize, row: usize) {
+fn enter(nodes: &mut [Node], open: &mut Vec<OpenStruct>, node: usize, row: usize) {
     if let Some(Node::Struct { valid, .. }) = nodes.get_mut(node) {
         valid.set_bit(row, true);
     }
-    open.push(OpenColumn {
+    open.push(OpenStruct {
         node,
         next: 0,
         complete: true,
