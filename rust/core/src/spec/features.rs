@@ -1,7 +1,7 @@
 //! All named table features, and their support in this build.
 //!
-//! [`crate::spec::protocol`] evaluates versions and lists; this module only has the facts of each feature:
-//! its kind, the versions that introduced it, what it requires, how this build reads it.
+//! [`crate::spec::protocol`] evaluates versions and lists; this module has the facts of each feature: its
+//! kind, the versions that introduced it, what it requires, how this build reads it, what writers must do.
 //!
 //! Protocol: "Table Features", "Requirements for Readers", the feature RFCs.
 
@@ -65,7 +65,7 @@ impl TableFeature {
         )
     }
 
-    /// Returns `true` if protocol versions below table features can imply it.
+    /// Returns `true` if protocol versions can imply it.
     pub fn is_legacy(&self) -> bool {
         matches!(
             self.kind,
