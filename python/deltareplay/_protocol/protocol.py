@@ -182,9 +182,9 @@ class Protocol(NotebookCard):
         return _native.protocol_with_feature(self, name)
 
     def without_feature(self, name: str) -> Protocol:
-        """Remove a feature, as ``DROP FEATURE`` leaves the protocol.
+        """Return the protocol that ``DROP FEATURE`` leaves.
 
-        This does not check whether the table still uses it.
+        This does not check whether the table still uses the feature.
 
         Args:
             name: The feature; case is ignored.
