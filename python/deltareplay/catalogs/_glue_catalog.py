@@ -33,7 +33,7 @@ class GlueCatalog:
         region: The region of the catalog, and of its tables; by default the session's.
         catalog_id: The account whose catalog it is; by default the session's.
         endpoint_url: Another address of Glue, e.g. of a VPC endpoint.
-        profile: The profile of AWS' configuration.
+        profile: The profile in the configuration of AWS.
         session: A boto3 session of your own, instead of a profile. It cannot be pickled.
         timeout: Seconds to wait for a complete response.
 
@@ -86,7 +86,7 @@ class GlueCatalog:
                 "glue", region_name=region, endpoint_url=endpoint_url, config=self._config
             )
 
-        self._client = _with_errors(client, "the catalog")
+        self._client = _call_aws(client, "the catalog")
 
     def locate(self, name: str) -> Located:
         """Find a table: one request, or two for a link to a table of another account or region.
@@ -115,7 +115,7 @@ class GlueCatalog:
                 parts = field_of(target, "DatabaseName", str), field_of(target, "Name", str)
                 client = self._client_in(region or None)
                 entry = self._table(client, name, account, *parts)
-            root = _entry(entry, name).root()
+            root = _hive_entry(entry, name).root()
         except TypeError as error:
             raise _invalid(name, str(error)) from None
         if not root.startswith(("s3://", "s3a://")):
@@ -131,7 +131,7 @@ class GlueCatalog:
         if region in (None, self._client.meta.region_name):
             return self._client
         make = self._session.client
-        return _with_errors(
+        return _call_aws(
             lambda: make("glue", region_name=region, config=self._config), "the catalog"
         )
 
@@ -141,7 +141,7 @@ class GlueCatalog:
         request = {"DatabaseName": database, "Name": table}
         if catalog_id:
             request["CatalogId"] = catalog_id
-        entry: dict[str, Any] = _with_errors(
+        entry: dict[str, Any] = _call_aws(
             lambda: field_of(self._in_time(lambda: client.get_table(**request)), "Table", dict),
             name,
             lambda: tuple(self._credentials().storage_options.values()),
@@ -149,7 +149,7 @@ class GlueCatalog:
         return entry
 
     def _credentials(self) -> Credentials:
-        return _with_errors(
+        return _call_aws(
             lambda: self._in_time(lambda: credentials_of(self._session)), "access to S3"
         )
 
@@ -170,22 +170,20 @@ class GlueCatalog:
         return f"GlueCatalog({', '.join(f'{k}={v!r}' for k, v in arguments.items() if v)})"
 
 
-def _entry(table: dict[str, Any], name: str) -> HiveEntry:
-    descriptor = field_of(table, "StorageDescriptor", dict)
+def _hive_entry(entry: dict[str, Any], name: str) -> HiveEntry:
+    descriptor = field_of(entry, "StorageDescriptor", dict)
     return HiveEntry(
         name,
-        kind=field_of(table, "TableType", str),
+        kind=field_of(entry, "TableType", str),
         location=field_of(descriptor, "Location", str),
         input_format=field_of(descriptor, "InputFormat", str),
-        parameters=string_map_of(table, "Parameters"),
+        parameters=string_map_of(entry, "Parameters"),
         serde_parameters=string_map_of(field_of(descriptor, "SerdeInfo", dict), "Parameters"),
     )
 
 
-def _with_errors(
-    call: Callable[[], T], name: str, secrets: Callable[[], Sequence[str]] = tuple
-) -> T:
-    """Make a request; convert exceptions of boto3 to ours, without the original as context.
+def _call_aws(call: Callable[[], T], name: str, secrets: Callable[[], Sequence[str]] = tuple) -> T:
+    """Call boto3; convert its exceptions to ours, without the original as context.
 
     ``secrets`` returns those that an error's response may repeat.
     """
