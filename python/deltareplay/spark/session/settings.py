@@ -84,9 +84,9 @@ def name_key(spark: SparkSession) -> Callable[[str], str]:
 
 
 def write_options(spark: SparkSession) -> dict[str, Any]:
-    """Return the settings of the session that apply to a write, for the format.
+    """Return the settings of the session that apply to a write by the format ``deltareplay``.
 
-    The keys are ``timeZone``, ``properties``, and names of the format's options.
+    The keys are ``timeZone``, ``properties``, and names of options of the format.
     """
     options: dict[str, Any] = {"timeZone": capabilities.time_zone(spark)}
     if merges_schemas(spark):
@@ -103,7 +103,7 @@ def write_options(spark: SparkSession) -> dict[str, Any]:
 def batch_write_options(spark: SparkSession) -> dict[str, Any]:
     """Return ``write_options``, and the settings that streams ignore, as in delta-spark.
 
-    ``txn`` has the values of the options ``txnAppId`` and ``txnVersion``.
+    The key ``txn`` stands for the options ``txnAppId`` and ``txnVersion``.
     """
     options = write_options(spark)
     txn = transaction(spark)
