@@ -43,10 +43,10 @@ def literal(spark: SparkSession, text: str) -> str:
     )
 
 
-def printed(spark: SparkSession, sql: str) -> str:
-    """Rewrite the string literals of an expression, escaped by backslashes, for this session.
+def for_session(spark: SparkSession, sql: str) -> str:
+    """Rewrite the string literals of an expression, in which backslashes escape, for this session.
 
     Strings with ``${`` are rewritten too, since Spark substitutes settings for ``${name}``.
     """
-    has_escapes = "${" in sql or ("\\" in sql and are_raw(spark))
-    return without_escapes(sql) if has_escapes else sql
+    is_misread = "${" in sql or ("\\" in sql and are_raw(spark))
+    return without_escapes(sql) if is_misread else sql

@@ -38,7 +38,7 @@ def sql(spark: SparkSession, text: str, source: str, columns: Sequence[str]) -> 
     printed, functions = _native.spark_expression(text, source, list(columns), qualified)
     if not qualified:
         _check_functions(spark, functions, source)
-    return strings.printed(spark, printed)
+    return strings.for_session(spark, printed)
 
 
 def _check_functions(spark: SparkSession, functions: Sequence[str], source: str) -> None:

@@ -363,7 +363,7 @@ def _text(condition: Any, frame: DataFrame) -> str | None:
         uses_time = uses_current_time(printed, ())
     if uses_time and text is None:
         raise _unrepeatable(condition, "calls a UDF and uses the current time")
-    return strings.printed(spark, text) if uses_time and text is not None else None
+    return strings.for_session(spark, text) if uses_time and text is not None else None
 
 
 def _check_deterministic(condition: Expression, rows: DataFrame) -> None:
