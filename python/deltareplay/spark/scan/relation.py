@@ -40,7 +40,7 @@ def relation(
 
 
 def _check_names(fields: list[Field]) -> None:
-    """Check that no two columns, and no columns that joins add, have the same name."""
+    """Check that the columns differ in name, also from those that joins add."""
     taken = set(hidden_columns.OF_JOINS)
     for field in fields:
         if field.key in taken:
