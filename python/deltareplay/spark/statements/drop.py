@@ -58,8 +58,8 @@ class DropTable(Statement):
 def _owned_table(spark: SparkSession, entry: CatalogEntry) -> Table | None:
     """Return the table if its files belong to the name.
 
-    They do if the table was created by name, at the catalog's default location, even if it was
-    renamed in its schema since.
+    They do if the table was created by name, at the catalog's default location, even if it has
+    another name in the same schema now.
     """
     if not (entry.is_delta and entry.owns_files and entry.name and entry.location):
         return None
