@@ -17,7 +17,7 @@ def jvm(spark: SparkSession) -> Any:
 
 
 def java_session(spark: SparkSession) -> Any:
-    """Return the JVM's session of a classic session."""
+    """Return the Java object of a classic session."""
     return spark._jsparkSession
 
 
@@ -42,7 +42,7 @@ def analyzed_plan(frame: DataFrame) -> Any:
 
 
 def frame_of_plan(spark: SparkSession, plan: Any, java: Any = None) -> DataFrame:
-    """Return a classic frame of a logical plan; ``java`` overrides the JVM's session."""
+    """Return a classic frame of a logical plan; ``java`` overrides the Java session."""
     from pyspark.sql import DataFrame
 
     dataset = jvm(spark).org.apache.spark.sql.classic.Dataset
@@ -102,7 +102,7 @@ def arrow_of(frame: DataFrame) -> pa.Table:
     """Return the rows of a frame.
 
     Raises:
-        InvalidArgumentError: As ``subquery_error``.
+        InvalidArgumentError: ``statement.expression``: a subquery for a value returns several rows.
     """
     try:
         rows: pa.Table = frame.toArrow()
@@ -117,7 +117,7 @@ def arrow_of(frame: DataFrame) -> pa.Table:
 def subquery_error(error: Exception) -> InvalidArgumentError | None:
     """Return the error for a subquery with several rows, if that made a job fail.
 
-    PySpark has no exception for it: it is Py4J's, with a stack trace instead of a message.
+    The exception is Py4J's, not PySpark's, and has a stack trace instead of a message.
     """
     if "SCALAR_SUBQUERY_TOO_MANY_ROWS" not in str(error):
         return None
@@ -157,5 +157,5 @@ def frame_of(writer: Any) -> DataFrame:
         return frame
     from pyspark.sql.connect.dataframe import DataFrame as ConnectFrame
 
-    connected: DataFrame = ConnectFrame(writer._df, writer._spark)  # its writer has the plan
+    connected: DataFrame = ConnectFrame(writer._df, writer._spark)  # _df is a plan
     return connected
