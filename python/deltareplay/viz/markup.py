@@ -1,7 +1,4 @@
-"""HTML that is escaped by construction, with its tables.
-
-Only markup of this module is not escaped. Tables can be sorted and searched; their size is bounded.
-"""
+"""HTML that is escaped by construction, and tables that can be sorted and searched."""
 
 from __future__ import annotations
 
