@@ -123,7 +123,7 @@ pub(in crate::changes) fn derive(
     }
     let changes = row_changes(commit, settings, keys)?;
     if changes.removed.is_empty() && changes.new.is_empty() {
-        let reason = "no file was added or removed because of its rows";
+        let reason = "no action of the commit changes a row";
         return derived(MatchBy::Nothing, reason, CommitRows::Pieces(Vec::new()));
     }
     let way = if changes.has_new_vectors {
@@ -184,7 +184,7 @@ fn best_way(
     (MatchBy::Rows, reason)
 }
 
-/// Returns the changed rows of a commit for a net outcome, whose rows are identified in this way.
+/// Returns the changed rows of a commit for the net outcome of a range, whose rows are identified by `way`.
 pub(in crate::changes) fn derive_net(
     commit: &Commit,
     settings: CommitSettings,

@@ -58,10 +58,9 @@ impl Changes {
         };
         let commits = plan.commits.iter().map(|(stamp, commit_rows)| {
             let (way, reason) = match commit_rows {
-                CommitRows::Pieces(pieces) if pieces.is_empty() => (
-                    MatchBy::Nothing,
-                    "no file was added or removed because of its rows",
-                ),
+                CommitRows::Pieces(pieces) if pieces.is_empty() => {
+                    (MatchBy::Nothing, "no action of the commit changes a row")
+                }
                 _ => (plan.way, reason),
             };
             explained(stamp.version, way, reason, commit_rows)
