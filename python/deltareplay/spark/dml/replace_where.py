@@ -87,7 +87,7 @@ def replace_matching(
         on = views.substitute(matching.on)
         written = matching.convert(source.frame)
         identity_columns.refuse_assigned(written, target)
-        # refuses rows that do not fit before a copy of them is stored
+        # before a copy of the rows is stored: refuses those that do not fit
         table_rows(written, target)
         empty = statement.empty(alias)
 
@@ -140,7 +140,7 @@ def _commit(
     """Replace the marked rows by others, in one commit; return its version and metrics.
 
     Args:
-        statement: The table.
+        statement: The statement, with its table.
         candidates: The files that have the marked rows.
         marked: The rows to delete.
         rows: The rows to add, with the columns of the table.
