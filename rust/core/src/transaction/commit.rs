@@ -22,7 +22,8 @@ use crate::write::AddFile;
 use crate::write::actions::{line, without_nulls};
 use crate::write::random::random_bits;
 
-/// The wait before a retry is random; its maximum doubles with each retry, from twice the base to the maximum.
+/// A retry waits a random time, first less than twice [`BASE_WAIT`]; each retry doubles this limit, up to
+/// [`MAX_WAIT`].
 const BASE_WAIT: Duration = Duration::from_millis(5);
 const MAX_WAIT: Duration = Duration::from_secs(1);
 
@@ -232,7 +233,7 @@ impl Transaction {
     }
 
     /// Sets the enablement version and timestamp if this commit enables in-commit timestamps on an existing
-    /// table, keeps them if they were enabled before, and removes them if they are off.
+    /// table; keeps both if in-commit timestamps were enabled before; removes both if they are off.
     fn update_timestamp_enablement(
         &self,
         metadata: &mut Metadata,
@@ -367,7 +368,7 @@ impl Transaction {
     }
 }
 
-/// Returns `true` for errors after which the file was certainly not created.
+/// Returns `true` for errors after which the file was certainly not created, and for an interrupt.
 fn is_refusal(error: &Error) -> bool {
     let refusals = [
         "storage.permission",
@@ -419,7 +420,7 @@ fn assign_row_ids(
             };
             let (Some(first), Some(last)) = (mark.checked_add(1), mark.checked_add(rows)) else {
                 let message = "the domain delta.rowTracking leaves no row ids for this file: its \
-                    rowIdHighWaterMark is not a number, or is too large; restore a version where it is one";
+                    rowIdHighWaterMark is not a number, or is too large; restore a version with a valid one";
                 return refused(file, message);
             };
             file.base_row_id = Some(first);
