@@ -18,7 +18,7 @@ use pyo3::exceptions::{PyException, PyOSError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMapping};
 
-use crate::convert;
+use crate::arguments;
 use crate::exceptions::Raised;
 use crate::gate;
 use crate::metadata::PyMetadata;
@@ -118,7 +118,7 @@ impl Vending for PyCatalog {
             let options = PyDict::new(answer.py());
             options.update(&vended.storage_options)?;
             Ok(Some(Credentials {
-                storage_options: convert::storage_options(Some(&options))?,
+                storage_options: arguments::storage_options(Some(&options))?,
                 expires_at: vended.expires_at,
             }))
         };

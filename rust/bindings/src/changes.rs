@@ -4,8 +4,8 @@ use deltareplay_core::changes;
 use deltareplay_core::snapshot::plain_value::PlainValue;
 use pyo3::prelude::*;
 
+use crate::arguments;
 use crate::batches::{ArrowSchema, BatchIterator, stream};
-use crate::convert;
 use crate::gate::detached;
 use crate::table::Table;
 
@@ -61,7 +61,7 @@ impl Changes {
 
     /// Returns parts of about this many bytes.
     fn splits(&self, py: Python<'_>, target_size: i128) -> PyResult<Vec<ChangeSplit>> {
-        let size = convert::unsigned(py, "target_size", target_size)?;
+        let size = arguments::unsigned(py, "target_size", target_size)?;
         let splits = detached(py, || self.0.splits(size))?;
         Ok(splits.into_iter().map(ChangeSplit).collect())
     }
@@ -114,7 +114,7 @@ impl ChangeSplit {
 
     /// Returns the same rows in parts of about this many bytes.
     fn cut(&self, py: Python<'_>, target_size: i128) -> PyResult<Vec<Self>> {
-        let size = convert::unsigned(py, "target_size", target_size)?;
+        let size = arguments::unsigned(py, "target_size", target_size)?;
         let parts = detached(py, || self.0.cut(size))?;
         Ok(parts.into_iter().map(Self).collect())
     }
@@ -160,13 +160,13 @@ impl ChangeShuffle {
     /// Returns a part of about this many bytes of files for each task: a range of indexes of pieces, without
     /// its end.
     fn parts(&self, py: Python<'_>, target_size: i128) -> PyResult<Vec<(u32, u32)>> {
-        let size = convert::unsigned(py, "target_size", target_size)?;
+        let size = arguments::unsigned(py, "target_size", target_size)?;
         detached(py, || self.0.parts(size))
     }
 
     /// Returns the same changes as splits that need no shuffle, each of about this many bytes of files.
     fn splits(&self, py: Python<'_>, target_size: i128) -> PyResult<Vec<ChangeSplit>> {
-        let size = convert::unsigned(py, "target_size", target_size)?;
+        let size = arguments::unsigned(py, "target_size", target_size)?;
         let splits = detached(py, || self.0.splits(size))?;
         Ok(splits.into_iter().map(ChangeSplit).collect())
     }

@@ -3,7 +3,7 @@
 use deltareplay_core::derived::checkpoint::distributed::Planned;
 use pyo3::prelude::*;
 
-use crate::convert;
+use crate::arguments;
 use crate::gate::detached;
 use crate::pieces::{ReplayPiece, ReplayTail};
 use crate::snapshot::Snapshot;
@@ -18,7 +18,7 @@ pub(crate) struct CheckpointPlan(Planned);
 impl CheckpointPlan {
     #[new]
     fn new(py: Python<'_>, table: &Table, snapshot: &Snapshot, piece_size: i128) -> PyResult<Self> {
-        let size = convert::unsigned(py, "piece_size", piece_size)?;
+        let size = arguments::unsigned(py, "piece_size", piece_size)?;
         detached(py, || table.0.plan_checkpoint(snapshot.state(), size)).map(Self)
     }
 

@@ -16,8 +16,8 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict};
 
+use crate::arguments;
 use crate::batches::{ArrowBatch, import};
-use crate::convert;
 use crate::exceptions::invalid;
 use crate::gate::detached;
 
@@ -36,8 +36,8 @@ impl DeletionVector {
         offset: Option<i128>,
         cardinality: Option<i128>,
     ) -> PyResult<Self> {
-        let offset = convert::optional(py, "offset", offset)?;
-        let cardinality = convert::optional(py, "cardinality", cardinality)?;
+        let offset = arguments::optional(py, "offset", offset)?;
+        let cardinality = arguments::optional(py, "cardinality", cardinality)?;
         let is_file = offset.is_some() || data.first() == Some(&1);
         detached(py, || {
             if !is_file {

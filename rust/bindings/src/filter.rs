@@ -11,7 +11,7 @@ use pyo3::types::{
     PyTuple,
 };
 
-use crate::convert;
+use crate::arguments;
 use crate::exceptions::{invalid, to_exception};
 use crate::gate::detached;
 
@@ -127,7 +127,7 @@ fn literal(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Literal> {
         if nanoseconds.map_or(Ok(false), |nanoseconds| nanoseconds.is_truthy())? {
             return Err(finer_than_microseconds(value));
         }
-        let micros = convert::microseconds(value)?;
+        let micros = arguments::microseconds(value)?;
         return Ok(if value.call_method0("utcoffset")?.is_none() {
             Literal::TimestampNtz(micros)
         } else {
@@ -281,7 +281,7 @@ pub(crate) fn filter_at(
     filter: &str,
     timestamp: &Bound<'_, PyAny>,
 ) -> PyResult<String> {
-    let timestamp = convert::microseconds(timestamp)?;
+    let timestamp = arguments::microseconds(timestamp)?;
     detached(py, || Predicate::parse_sql_at(filter, timestamp))
         .map(|predicate| predicate.to_string())
 }

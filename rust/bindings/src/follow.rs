@@ -6,9 +6,9 @@ use deltareplay_core::changes::Edge;
 use deltareplay_core::changes::follow::{self, FollowOptions, Offset, StreamStart};
 use pyo3::prelude::*;
 
+use crate::arguments;
 use crate::batches::ArrowSchema;
 use crate::changes::ChangeSplit;
-use crate::convert;
 use crate::exceptions::{invalid, to_exception};
 use crate::filter;
 use crate::gate::detached;
@@ -40,11 +40,11 @@ fn stream_start(
             {
                 return Ok(StreamStart::Latest);
             }
-            let version = convert::unsigned(py, "starting_version", version.extract()?)?;
+            let version = arguments::unsigned(py, "starting_version", version.extract()?)?;
             StreamStart::At(Edge::Version(version))
         }
         (None, Some(timestamp), None) => {
-            StreamStart::At(Edge::Timestamp(convert::milliseconds(timestamp)?))
+            StreamStart::At(Edge::Timestamp(arguments::milliseconds(timestamp)?))
         }
         (None, None, Some(json)) => StreamStart::After(parsed_offset(py, json)?),
         _ => {
@@ -88,11 +88,11 @@ pub(crate) struct Arguments<'py> {
 
 impl Arguments<'_> {
     fn options(&self, py: Python<'_>) -> PyResult<FollowOptions> {
-        let max_bytes = convert::optional(py, "max_bytes_per_batch", self.max_bytes_per_batch)?;
-        let max_files = convert::optional(py, "max_files_per_batch", self.max_files_per_batch)?;
+        let max_bytes = arguments::optional(py, "max_bytes_per_batch", self.max_bytes_per_batch)?;
+        let max_files = arguments::optional(py, "max_files_per_batch", self.max_files_per_batch)?;
         let changes = match (self.kind.as_deref(), self.deleted.as_deref()) {
             (None, None) if !self.read_change_feed => None,
-            (kind, deleted) => Some(convert::kind(py, kind.unwrap_or("full-delta"), deleted)?),
+            (kind, deleted) => Some(arguments::kind(py, kind.unwrap_or("full-delta"), deleted)?),
         };
         Ok(FollowOptions {
             start: stream_start(
@@ -107,7 +107,7 @@ impl Arguments<'_> {
             skip_missing_commits: !self.fail_on_data_loss,
             changes,
             require_feed: self.require_feed,
-            key: convert::key(py, self.key.as_ref())?,
+            key: arguments::key(py, self.key.as_ref())?,
             max_files: match (max_files, max_bytes) {
                 (None, None) => Some(MAX_FILES),
                 _ => max_files,
@@ -119,7 +119,7 @@ impl Arguments<'_> {
                 .as_deref()
                 .map(|json| parsed_offset(py, json))
                 .transpose()?,
-            columns: convert::optional_strings("columns", self.columns.as_ref())?,
+            columns: arguments::optional_strings("columns", self.columns.as_ref())?,
             filter: filter::predicate(self.filter.as_ref())?,
         })
     }

@@ -3,13 +3,13 @@
 //! Converts arguments, releases the interpreter lock, exports Arrow data by its C interface and converts
 //! errors to the classes of `deltareplay.exceptions`. No logic, and no thread at import.
 
+mod arguments;
 mod batches;
 mod catalog;
 mod changes;
 mod checkpoint_plan;
 mod cloning;
 mod conversion;
-mod convert;
 mod definition;
 mod deletion_vector;
 mod exceptions;

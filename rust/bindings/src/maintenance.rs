@@ -7,7 +7,7 @@ use deltareplay_core::maintenance::verify::verify_split as findings_of_split;
 use deltareplay_core::table::At;
 use pyo3::prelude::*;
 
-use crate::convert;
+use crate::arguments;
 use crate::exceptions::invalid;
 use crate::gate::detached;
 use crate::scan::Split;
@@ -64,7 +64,7 @@ pub(crate) fn restore(
     timestamp: Option<&Bound<'_, PyAny>>,
     ignore_missing: bool,
 ) -> PyResult<String> {
-    let at = convert::at(py, version, timestamp)?;
+    let at = arguments::at(py, version, timestamp)?;
     if at == At::Latest {
         return Err(invalid(
             py,

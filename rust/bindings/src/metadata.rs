@@ -5,7 +5,7 @@ use deltareplay_core::spec::actions::Format;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::convert::field;
+use crate::arguments::field;
 
 /// A `Metadata` of Python.
 pub(crate) struct PyMetadata(pub(crate) Metadata);

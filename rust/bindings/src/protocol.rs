@@ -4,7 +4,7 @@ use deltareplay_core::spec::Protocol;
 use deltareplay_core::spec::protocol::Obstacle;
 use pyo3::prelude::*;
 
-use crate::convert::field;
+use crate::arguments::field;
 use crate::gate::detached;
 use crate::metadata::PyMetadata;
 

@@ -11,8 +11,8 @@ use deltareplay_core::transaction::TransactionOptions;
 use deltareplay_core::write::WriteOptions;
 use pyo3::prelude::*;
 
+use crate::arguments;
 use crate::batches::stream;
-use crate::convert;
 use crate::filter;
 use crate::gate::detached;
 use crate::metadata::PyMetadata;
@@ -49,7 +49,7 @@ impl Options {
             write: write_options(self.target_file_size)?,
             transaction: TransactionOptions {
                 durable: self.durable,
-                timeout: convert::seconds(self.timeout)?,
+                timeout: arguments::seconds(self.timeout)?,
                 ..TransactionOptions::default()
             },
             schema_mode: match self.schema_mode.as_deref() {

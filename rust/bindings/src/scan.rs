@@ -4,8 +4,8 @@ use deltareplay_core::scan;
 use deltareplay_core::snapshot::plain_value::PlainValue;
 use pyo3::prelude::*;
 
+use crate::arguments;
 use crate::batches::{ArrowSchema, ArrowTable, BatchIterator};
-use crate::convert;
 use crate::gate::detached;
 use crate::table::Table;
 
@@ -39,7 +39,7 @@ impl Scan {
     /// Returns the files to read.
     #[pyo3(signature = (columns=None))]
     fn files(&self, py: Python<'_>, columns: Option<&Bound<'_, PyAny>>) -> PyResult<ArrowTable> {
-        let columns = convert::optional_strings("columns", columns)?;
+        let columns = arguments::optional_strings("columns", columns)?;
         detached(py, || self.0.files(columns.as_deref())).map(ArrowTable::from)
     }
 
@@ -57,7 +57,7 @@ impl Scan {
 
     /// Returns splits of about this many bytes.
     fn splits(&self, py: Python<'_>, target_size: i128) -> PyResult<Vec<Split>> {
-        let size = convert::unsigned(py, "target_size", target_size)?;
+        let size = arguments::unsigned(py, "target_size", target_size)?;
         let splits = detached(py, || self.0.splits(size))?;
         Ok(splits.into_iter().map(Split).collect())
     }

@@ -21,8 +21,8 @@ use deltareplay_core::table::Table;
 use deltareplay_core::write::{Partitions, each_step};
 use pyo3::prelude::*;
 
+use crate::arguments;
 use crate::batches::{ArrowBatch, ArrowSchema, ArrowTable, BatchIterator, stream};
-use crate::convert;
 use crate::filter;
 use crate::gate::detached;
 use crate::metadata::PyMetadata;
@@ -153,7 +153,7 @@ impl Snapshot {
         columns: Option<&Bound<'_, PyAny>>,
         filter: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<ArrowTable> {
-        let columns = convert::optional_strings("columns", columns)?;
+        let columns = arguments::optional_strings("columns", columns)?;
         let filter = filter::predicate(filter)?;
         let table = detached(py, || {
             let (columns, filter) = self.selection(columns.as_deref(), filter.as_ref())?;
@@ -171,7 +171,7 @@ impl Snapshot {
         columns: Option<&Bound<'_, PyAny>>,
         filter: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<BatchIterator> {
-        let columns = convert::optional_strings("columns", columns)?;
+        let columns = arguments::optional_strings("columns", columns)?;
         let filter = filter::predicate(filter)?;
         detached(py, || {
             let (columns, filter) = self.selection(columns.as_deref(), filter.as_ref())?;
@@ -208,9 +208,9 @@ impl Snapshot {
         keyed: bool,
     ) -> PyResult<(Vec<ReplayPiece>, ReplayTail, ArrowTable)> {
         let options = PieceOptions {
-            columns: convert::optional_strings("columns", columns)?,
+            columns: arguments::optional_strings("columns", columns)?,
             filter: filter::predicate(filter)?,
-            target_size: convert::unsigned(py, "piece_size", piece_size)?,
+            target_size: arguments::unsigned(py, "piece_size", piece_size)?,
             keyed,
             tombstones_since: None,
         };
@@ -241,11 +241,11 @@ impl Snapshot {
             change_type: false,
         };
         let options = ScanOptions {
-            columns: convert::optional_strings("columns", columns)?,
+            columns: arguments::optional_strings("columns", columns)?,
             filter: filter::predicate(filter)?,
             extras,
             skip_errors,
-            look_ahead: convert::limit(py, "look_ahead", look_ahead)?,
+            look_ahead: arguments::limit(py, "look_ahead", look_ahead)?,
         };
         let scan = detached(py, || {
             let scan = scan::Scan::new(self.table.source(), &self.state, options)?;

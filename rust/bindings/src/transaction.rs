@@ -19,8 +19,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use serde_json::json;
 
+use crate::arguments;
 use crate::batches::import;
-use crate::convert;
 use crate::exceptions::{invalid, to_exception};
 use crate::filter;
 use crate::gate::detached;
@@ -113,7 +113,7 @@ impl Transaction {
 
     /// Records that files were read.
     fn read_files(&self, py: Python<'_>, paths: &Bound<'_, PyAny>) -> PyResult<()> {
-        let paths = convert::strings("paths", paths)?;
+        let paths = arguments::strings("paths", paths)?;
         self.with(py, |staged| {
             staged.read_files(&paths);
             Ok(())
@@ -179,7 +179,7 @@ impl Transaction {
         paths: &Bound<'_, PyAny>,
         data_change: bool,
     ) -> PyResult<()> {
-        let paths = convert::strings("paths", paths)?;
+        let paths = arguments::strings("paths", paths)?;
         self.with(py, |staged| staged.remove_paths(&paths, data_change))
     }
 

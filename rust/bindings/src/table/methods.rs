@@ -20,10 +20,10 @@ use pyo3::types::PyDict;
 
 use super::Table;
 use super::columns::{self, Added, Change};
+use crate::arguments;
 use crate::batches::{ArrowTable, BatchIterator, stream};
 use crate::catalog::PyCatalog;
 use crate::changes::Changes;
-use crate::convert;
 use crate::deletion_vector::{Descriptor, descriptor_in};
 use crate::exceptions::invalid;
 use crate::filter;
@@ -47,8 +47,8 @@ impl Table {
     ) -> PyResult<Self> {
         let catalog = catalog.map(PyCatalog::new).transpose()?;
         let options = TableOptions {
-            storage_options: convert::storage_options(storage_options)?,
-            allowed_roots: convert::optional_strings("allowed_roots", allowed_roots)?,
+            storage_options: arguments::storage_options(storage_options)?,
+            allowed_roots: arguments::optional_strings("allowed_roots", allowed_roots)?,
             strict,
             catalog: catalog.map(|catalog| Arc::new(catalog) as _),
         };
@@ -81,7 +81,7 @@ impl Table {
         strict: Option<bool>,
         verify: bool,
     ) -> PyResult<Snapshot> {
-        let at = convert::at(py, version, timestamp)?;
+        let at = arguments::at(py, version, timestamp)?;
         let state = detached(py, || {
             let strict = if verify { Some(true) } else { strict };
             let state = self.0.snapshot_to_read(at, strict)?;
@@ -96,13 +96,13 @@ impl Table {
     /// Returns the commits, newest first.
     #[pyo3(signature = (limit=None))]
     fn history(&self, py: Python<'_>, limit: Option<i128>) -> PyResult<ArrowTable> {
-        let limit = convert::limit(py, "limit", limit)?;
+        let limit = arguments::limit(py, "limit", limit)?;
         detached(py, || self.0.history(limit)).map(ArrowTable::from)
     }
 
     /// Returns the history of one version, as a single row.
     fn history_of(&self, py: Python<'_>, version: i128) -> PyResult<ArrowTable> {
-        let version = convert::unsigned(py, "version", version)?;
+        let version = arguments::unsigned(py, "version", version)?;
         detached(py, || self.0.history_of(version)).map(ArrowTable::from)
     }
 
@@ -157,14 +157,14 @@ impl Table {
         allow_out_of_range: bool,
         newest: Option<u64>,
     ) -> PyResult<Changes> {
-        let start = convert::edge("start", start)?;
-        let end = end.map(|end| convert::edge("end", end)).transpose()?;
+        let start = arguments::edge("start", start)?;
+        let end = end.map(|end| arguments::edge("end", end)).transpose()?;
         let options = ChangeOptions {
-            kind: convert::kind(py, kind, deleted)?,
-            columns: convert::optional_strings("columns", columns)?,
+            kind: arguments::kind(py, kind, deleted)?,
+            columns: arguments::optional_strings("columns", columns)?,
             filter: filter::predicate(filter)?,
-            key: convert::key(py, key)?,
-            most_rows: convert::limit(py, "most_rows", most_rows)?,
+            key: arguments::key(py, key)?,
+            most_rows: arguments::limit(py, "most_rows", most_rows)?,
             require_feed,
             allow_out_of_range,
             newest,
@@ -187,9 +187,9 @@ impl Table {
         mode: &str,
         clustering_columns: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Option<u64>> {
-        let partition_columns = convert::strings("partition_columns", partition_columns)?;
+        let partition_columns = arguments::strings("partition_columns", partition_columns)?;
         let clustering_columns =
-            convert::optional_strings("clustering_columns", clustering_columns)?;
+            arguments::optional_strings("clustering_columns", clustering_columns)?;
         let mode: CreateMode = variant_named(mode).unwrap_or_default();
         detached(py, || {
             let definition = TableDefinition {
@@ -218,8 +218,8 @@ impl Table {
         description: Option<String>,
         mode: &str,
     ) -> PyResult<Option<Transaction>> {
-        let partition_columns = convert::strings("partition_columns", partition_columns)?;
-        let clustering_columns = convert::strings("clustering_columns", clustering_columns)?;
+        let partition_columns = arguments::strings("partition_columns", partition_columns)?;
+        let clustering_columns = arguments::strings("clustering_columns", clustering_columns)?;
         let mode: CreateMode = variant_named(mode).unwrap_or_default();
         let transaction = detached(py, || {
             let definition = TableDefinition {
@@ -252,7 +252,7 @@ impl Table {
         keys: &Bound<'_, PyAny>,
         if_exists: bool,
     ) -> PyResult<Option<u64>> {
-        let keys = convert::strings("keys", keys)?;
+        let keys = arguments::strings("keys", keys)?;
         self.alter(py, Alteration::UnsetProperties(keys, if_exists))
     }
 
@@ -270,7 +270,7 @@ impl Table {
         path: &Bound<'_, PyAny>,
         new: String,
     ) -> PyResult<Option<u64>> {
-        let path = convert::strings("name", path)?;
+        let path = arguments::strings("name", path)?;
         self.alter(py, Alteration::RenameColumn(path, new))
     }
 
@@ -322,7 +322,7 @@ impl Table {
 
     /// Sets the columns by which rows are clustered; returns the version.
     fn cluster_by(&self, py: Python<'_>, columns: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
-        let columns = convert::strings("columns", columns)?;
+        let columns = arguments::strings("columns", columns)?;
         self.alter(py, Alteration::ClusterBy(columns))
     }
 
@@ -450,8 +450,8 @@ impl Table {
         start: Option<i128>,
         end: Option<i128>,
     ) -> PyResult<(u64, u64, String, u64, u64, u64, u64)> {
-        let start = convert::optional(py, "start", start)?;
-        let end = convert::optional(py, "end", end)?;
+        let start = arguments::optional(py, "start", start)?;
+        let end = arguments::optional(py, "end", end)?;
         let written = detached(py, || self.0.compact_log(start, end))?;
         Ok((
             written.start,
@@ -482,7 +482,7 @@ impl Table {
     ) -> PyResult<Transaction> {
         let transaction = detached(py, || {
             let isolation = isolation_level.map(IsolationLevel::parse).transpose()?;
-            let timeout = convert::seconds(timeout)?;
+            let timeout = arguments::seconds(timeout)?;
             let options = TransactionOptions {
                 isolation,
                 durable,
@@ -498,8 +498,8 @@ impl Table {
     /// Returns the raw actions of the commits `start` to `end`, both inclusive.
     #[pyo3(signature = (start, end=None))]
     fn actions(&self, py: Python<'_>, start: i128, end: Option<i128>) -> PyResult<BatchIterator> {
-        let start = convert::unsigned(py, "start", start)?;
-        let end = convert::optional(py, "end", end)?;
+        let start = arguments::unsigned(py, "start", start)?;
+        let end = arguments::optional(py, "end", end)?;
         if let Some(end) = end
             && end < start
         {
