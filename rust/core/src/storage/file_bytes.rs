@@ -152,8 +152,8 @@ impl FileBytes {
         start..self.length
     }
 
-    /// Keeps everything that is fetched if `max_bytes` have room for the whole file and what the meter counts;
-    /// otherwise, or if only the footer is read, keeps the range that is fetched first. Returns `false` if
+    /// Keeps everything that is fetched if `max_bytes` have room for the file and for what the meter counts.
+    /// Otherwise, or if only the footer is read, keeps the range that is fetched first; returns `false` if
     /// there is no room for that range either.
     pub fn keep(&self, meter: &Arc<Meter>, max_bytes: usize) -> bool {
         let first = self.first();

@@ -25,8 +25,8 @@ use crate::spec::json::{Cursor, RawString};
 ///
 /// `shape` is a result of [`super::stats_schema`], or any part of it. A missing key, a bound that is not a
 /// value of its column's type (`"abc"` for a number, a number out of range, a decimal with more digits than
-/// its scale) and a value of another kind are null. The first of duplicate keys counts; if its value is null, a
-/// later one may count.
+/// its scale) and a value of another kind are null. The first of duplicate keys counts; if its value is null,
+/// a later one may count.
 ///
 /// A text that is not a single JSON object gives a null row. Objects and arrays that are not in the shape, and
 /// the rest of an object once its fields in the shape have been read, are only checked for terminated strings
