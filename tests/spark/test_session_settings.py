@@ -160,6 +160,33 @@ def test_optimized_writes(
     assert dr.Table(tmp_path / "t").snapshot().min_max("id") == (1, 1000)
 
 
+@pytest.mark.parametrize("repartitions", [None, "false"])
+@pytest.mark.parametrize("join", ["broadcast", "merge"])
+def test_merges_write_few_files_for_each_partition(
+    spark: Any, tmp_path: Path, join: str, repartitions: str | None
+) -> None:
+    """By default, one file of rows and one of changes for each partition, as in delta-spark."""
+    path, rows = tmp_path / "t", spark.range(0, 600, 1, 1).selectExpr("id", "id % 3 AS p")
+    properties = {"delta.enableChangeDataFeed": "true"}
+    dr_spark.write(rows, path, partition_columns=["p"], properties=properties)
+    source = spark.range(300, 900, 1, 4).selectExpr("id", "id % 3 AS p").hint(join)
+    name = "spark__databricks__delta__merge__repartitionBeforeWrite__enabled"
+    values = {} if repartitions is None else {name: repartitions}
+    with conf(spark, spark__sql__adaptive__enabled="false", **values):
+        merge = DeltaTable.forPath(spark, str(path)).alias("t")
+        merge = merge.merge(source.alias("s"), "t.id = s.id")
+        merge = merge.whenMatchedUpdate("t.id % 2 = 0", {"id": "s.id + 1000"})
+        merge.whenNotMatchedInsertAll().execute()
+    metrics = dict(dr.Table(path).history(limit=1).to_pylist()[0]["operationMetrics"])
+    # a shuffle has two tasks, the source four; another task copies rows
+    tasks = 2 if join == "merge" else 4
+    files = (3, 3) if repartitions is None else (3 * (tasks + 1), 3 * tasks)
+    written = (metrics["numTargetFilesAdded"], metrics["numTargetChangeFilesAdded"])
+    assert tuple(map(int, written)) == files
+    snapshot = dr.Table(path).snapshot()
+    assert (snapshot.num_rows, snapshot.min_max("id")) == (900, (0, 1598))
+
+
 def test_user_metadata_of_commits(spark: Any, tmp_path: Path) -> None:
     path, name = tmp_path / "t", "spark.databricks.delta.commitInfo.userMetadata"
     dr_spark.write(spark.range(5), path)

@@ -14,6 +14,7 @@ FLAGS = {
     "spark.databricks.delta.schema.autoMerge.enabled": settings.merges_schemas,
     "spark.databricks.delta.retentionDurationCheck.enabled": settings.checks_retention,
     "spark.databricks.delta.optimizeWrite.enabled": settings.optimizes_writes,
+    "spark.databricks.delta.merge.repartitionBeforeWrite.enabled": settings.repartitions_merges,
     "spark.sql.caseSensitive": lambda spark: settings.name_key(spark)("A") == "A",
 }
 

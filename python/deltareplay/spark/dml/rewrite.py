@@ -49,13 +49,17 @@ class Rewrite:
         target: TargetTable,
         transaction: Transaction,
         columns: Collection[str] | None = None,
+        *,
+        by_partition: bool = False,
     ) -> None:
         """Prepare the rewrite; nothing is written yet.
 
         ``columns`` are those of new rows that the statement supplies; None for all. The write
-        generates the others.
+        generates the others. ``by_partition`` shuffles the rows of a partitioned table before the
+        write, so that a partition gets few files.
         """
         self._supplied = target.written_names if columns is None else columns
+        self._by_partition = by_partition
         self._candidates = candidates
         self._target = target
         self._transaction = transaction
@@ -133,7 +137,8 @@ class Rewrite:
             row_id, version = materialized_columns(self._candidates.snapshot)
             ids = {row_id: hidden_columns.OLD_ROW_ID, version: hidden_columns.OLD_VERSION}
         self._staged = StagedWrite(spark, self._target, uuid.uuid4().hex, self._candidates.root)
-        written = self._staged.write(FileRows.as_stored(rows, self._target, ids, self._supplied))
+        file_rows = FileRows.as_stored(rows, self._target, ids, self._supplied)
+        written = self._staged.write(file_rows, by_partition=self._by_partition)
         self._added = written.adds
         written.stage(self._transaction, self._target)
         self.metrics["change_files"] = len(written.changes)

@@ -120,6 +120,11 @@ def optimizes_writes(spark: SparkSession) -> bool | None:
     return None if spark.conf.get(name, None) is None else _flag(spark, name, default=False)
 
 
+def repartitions_merges(spark: SparkSession) -> bool:
+    """Return whether a merge shuffles its rows by the partition columns before the write."""
+    return _flag(spark, "spark.databricks.delta.merge.repartitionBeforeWrite.enabled", default=True)
+
+
 def compacts(spark: SparkSession) -> bool | None:
     """Return whether small files are compacted after a write; None leaves it to the table.
 

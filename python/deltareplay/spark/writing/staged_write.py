@@ -193,11 +193,11 @@ _SETTINGS = {
 #: Additional settings for Spark 4.1 and later.
 _SHREDDING = {"spark.sql.variant.writeShredding.enabled": "false"}
 
+#: Additional settings for rows that are shuffled: otherwise Spark ignores the hint.
+_SHUFFLED = {"spark.sql.adaptive.enabled": "true"}
+
 #: Additional settings for optimized writes: partitions of the shuffle get about this size.
-_OPTIMIZED_WRITE = {
-    "spark.sql.adaptive.enabled": "true",
-    "spark.sql.adaptive.advisoryPartitionSizeInBytes": "512m",
-}
+_OPTIMIZED_WRITE = {"spark.sql.adaptive.advisoryPartitionSizeInBytes": "512m"}
 
 #: Codecs that every Spark can write, by the names that the property has for them.
 _CODECS = ("none", "uncompressed", "snappy", "gzip", "lz4", "lz4_raw", "zstd")
@@ -254,8 +254,11 @@ class StagedWrite:
         #: Change data files outside of the directory, not encoded.
         self._changes: list[str] = []
 
-    def write(self, file_rows: FileRows) -> StagedFiles:
+    def write(self, file_rows: FileRows, *, by_partition: bool = False) -> StagedFiles:
         """Write the rows, and return the files that have rows.
+
+        ``by_partition`` shuffles the rows of a partitioned table, as an optimized write does, but
+        with the session's size of partitions.
 
         Raises:
             InvalidArgumentError: ``write.constraint``: a row breaks a constraint.
@@ -269,12 +272,16 @@ class StagedWrite:
         session_settings = dict(_SETTINGS)
         if capabilities.version(self._spark) >= (4, 1):
             session_settings |= _SHREDDING
-        rows = file_rows.rows
-        if self._is_optimized():
+        is_optimized = self._is_optimized()
+        is_shuffled = is_optimized or (by_partition and bool(self._target.partition_columns))
+        if is_shuffled:
+            session_settings |= _SHUFFLED
+        if is_optimized:
+            session_settings |= _OPTIMIZED_WRITE
+        rows = capabilities.in_own_session(file_rows.rows, session_settings)
+        if is_shuffled:
             # a shuffle brings the rows of a partition together; Spark's planner evens out the files
             rows = rows.hint("rebalance", *map(sf.col, map(names.quoted, file_rows.partitions)))
-            session_settings |= _OPTIMIZED_WRITE
-        rows = capabilities.in_own_session(rows, session_settings)
         # numbered, because a column may have the name of the count
         farthest = [
             identity_columns.farthest(field, stored).alias(f"mark {index}")
@@ -305,7 +312,7 @@ class StagedWrite:
         return files
 
     def _is_optimized(self) -> bool:
-        """Return whether rows are shuffled before the write, by session or table."""
+        """Return whether the session or the table asks for optimized writes."""
         optimizes = settings.optimizes_writes(self._spark)
         if optimizes is not None:
             return optimizes

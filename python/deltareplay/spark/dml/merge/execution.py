@@ -169,7 +169,13 @@ class MergeExecution:
         ``stored_in`` is the time in milliseconds that it took to store the source.
         """
         target = self.statement.target
-        rewrite = Rewrite(candidates, target, self.transaction, self._supplied())
+        rewrite = Rewrite(
+            candidates,
+            target,
+            self.transaction,
+            self._supplied(),
+            by_partition=settings.repartitions_merges(self.statement.spark),
+        )
         with rewrite.discarded_on_error():
             matches = self._matches(source, candidates)
             rows = self._rows(source, candidates, matches)
