@@ -93,10 +93,9 @@ class Follow(Iterator[MicroBatch]):
         """
         while True:
             batch = self._native.next_batch()
-            missing = self._native.take_missing()
-            if missing is not None:
+            for first, last in self._native.take_missing():
                 warn(
-                    f"versions {missing[0]} to {missing[1]} are no longer in the log of "
+                    f"versions {first} to {last} are no longer in the log of "
                     f"{without_secrets(self._table.uri)}: the stream skipped them, and "
                     "lacks their rows"
                 )

@@ -153,8 +153,8 @@ impl Follow {
         detached(py, || Ok(self.with(|follow| follow.is_done())))
     }
 
-    /// Returns the first and the last commit that were skipped since the last call.
-    fn take_missing(&self, py: Python<'_>) -> PyResult<Option<(u64, u64)>> {
+    /// Returns the first and the last commit of each range that was skipped since the last call.
+    fn take_missing(&self, py: Python<'_>) -> PyResult<Vec<(u64, u64)>> {
         detached(py, || Ok(self.with(follow::Follow::take_missing)))
     }
 

@@ -95,8 +95,8 @@ pub struct Follow {
     history: Option<MetadataHistory>,
     /// The newest known commit: if it is another file in the next listing, the table may have been replaced.
     last_known: Option<VersionedFile>,
-    /// The first and the last skipped commit that is no longer in the log.
-    missing: Option<(u64, u64)>,
+    /// The first and the last commit of each skipped range that is no longer in the log.
+    missing: Vec<(u64, u64)>,
 }
 
 /// A batch of a stream.
@@ -160,7 +160,7 @@ impl Follow {
             initial,
             offset,
             history: None,
-            missing: None,
+            missing: Vec::new(),
             options,
         })
     }
@@ -185,10 +185,10 @@ impl Follow {
                 .is_some_and(|until| self.offset >= *until)
     }
 
-    /// Returns the first and the last commit that were skipped since the last call because they are no
-    /// longer in the log.
-    pub fn take_missing(&mut self) -> Option<(u64, u64)> {
-        self.missing.take()
+    /// Returns the first and the last commit of each range that was skipped since the last call because it
+    /// is no longer in the log.
+    pub fn take_missing(&mut self) -> Vec<(u64, u64)> {
+        std::mem::take(&mut self.missing)
     }
 
     /// Returns `true` if a file is after the end.
@@ -223,6 +223,7 @@ impl Follow {
             // the next call reads the files after the offset again
             self.offset = before;
             self.history = None;
+            self.missing.clear();
         }
         batch
     }
@@ -295,7 +296,7 @@ impl Follow {
         let last = self.last_commit().unwrap_or(newest);
         if self.options.skip_missing_commits && first < oldest && first <= last {
             let next = oldest.min(last.saturating_add(1));
-            self.missing = Some((first, next.saturating_sub(1)));
+            self.missing.push((first, next.saturating_sub(1)));
             self.offset = Offset::before(&self.offset.table_id, next);
             self.history = None;
             first = next;
@@ -426,7 +427,7 @@ impl Follow {
     }
 }
 
-/// Returns the last version of the commits from `first` on before one is missing.
+/// Returns the last version before a gap in the commits from `first` on.
 fn end_of_run(commits: &[VersionedFile], first: u64) -> u64 {
     let versions = commits.iter().map(|commit| commit.version);
     let run = versions
@@ -464,15 +465,17 @@ fn first_offset(source: &Source, initial: &Snapshot, start: &StreamStart) -> Res
     }
 }
 
-/// Checks that this build can read the version at the offset. Later commits may only change the protocol.
+/// Checks that this build can read the version at the offset; the protocols of later commits are checked as
+/// these are read.
 fn check_first(source: &Source, initial: &Snapshot, offset: &Offset, strict: bool) -> Result<()> {
     if offset.version >= initial.version() {
         return Ok(());
     }
+    // the log may no longer have the version, which the stream may not need
+    let tolerated = [ErrorKind::VersionNotFound, ErrorKind::Corrupt];
     match load_version(source, initial, offset.version, strict) {
-        Err(error) if error.kind() == ErrorKind::Unsupported => Err(error),
-        // the log may no longer have the version, which the stream may not need
-        _ => Ok(()),
+        Err(error) if tolerated.contains(&error.kind()) => Ok(()),
+        loaded => loaded.map(drop),
     }
 }
 
