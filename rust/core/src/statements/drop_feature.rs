@@ -348,7 +348,7 @@ impl Table {
         self.readd_files(
             "ROW TRACKING BACKFILL",
             options,
-            |file| file.base_row_id.is_none(),
+            |file| file.base_row_id.is_none() || file.default_row_commit_version.is_none(),
             |_| (),
         )
     }
@@ -361,7 +361,7 @@ impl Table {
         is_affected: impl Fn(&AddFile) -> bool,
         change: impl Fn(&mut AddFile),
     ) -> Result<()> {
-        let deadline = Instant::now() + options.timeout;
+        let mut deadline = Instant::now() + options.timeout;
         loop {
             let snapshot = self.snapshot(At::Latest, None)?;
             let files = live_files(self, &snapshot, FILES_AT_ONCE, |file| Ok(is_affected(file)))?;
@@ -383,7 +383,10 @@ impl Table {
                 // another writer removed or changed some of the files
                 Err(error)
                     if error.code() == "conflict.delete_read" && Instant::now() < deadline => {}
-                committed => drop(committed?),
+                committed => {
+                    drop(committed?);
+                    deadline = Instant::now() + options.timeout;
+                }
             }
         }
     }
