@@ -10,7 +10,7 @@ use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, to_ffi};
 use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use arrow_array::{Array, RecordBatch, RecordBatchIterator, RecordBatchReader, StructArray};
 use arrow_schema::{ArrowError, SchemaRef};
-use deltareplay_core::codec::batches as core;
+use deltareplay_core::codec::batches::Batches as CoreBatches;
 use deltareplay_core::error::{Error, Result, panic_message};
 use deltareplay_core::table::FileTable;
 use pyo3::exceptions::PyRuntimeError;
@@ -24,11 +24,11 @@ use crate::gate::detached;
 /// child does not have.
 pub(crate) struct Batches {
     process: u32,
-    inner: ManuallyDrop<core::Batches>,
+    inner: ManuallyDrop<CoreBatches>,
 }
 
 impl Batches {
-    fn new(inner: core::Batches) -> Self {
+    fn new(inner: CoreBatches) -> Self {
         Self {
             process: std::process::id(),
             inner: ManuallyDrop::new(inner),
@@ -118,7 +118,7 @@ impl ArrowTable {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         drop(requested_schema); // only a hint: the consumer casts
         let batches = self.batches.clone().into_iter().map(Ok);
-        let batches = core::Batches::new(Arc::clone(&self.schema), batches);
+        let batches = CoreBatches::new(Arc::clone(&self.schema), batches);
         stream_capsule(py, Batches::new(batches))
     }
 }
@@ -154,7 +154,7 @@ pub(crate) struct BatchIterator {
 }
 
 impl BatchIterator {
-    pub(crate) fn new(batches: core::Batches) -> Self {
+    pub(crate) fn new(batches: CoreBatches) -> Self {
         Self {
             schema: batches.schema(),
             process: std::process::id(),
