@@ -49,7 +49,7 @@ pub(crate) const ROW_TRACKING_COLUMNS: [(&str, &str); 2] = [
 ///
 /// # Errors
 ///
-/// Invalid argument: `alter.constraint`.
+/// Invalid argument: `alter.constraint`, `transaction.partition_columns`, and the properties.
 pub fn new_metadata(
     schema: &StructType,
     partition_columns: Vec<String>,
@@ -65,7 +65,7 @@ pub fn new_metadata(
 ///
 /// # Errors
 ///
-/// Invalid argument: `alter.constraint`.
+/// Invalid argument: `alter.constraint`, `transaction.partition_columns`, and the properties.
 pub fn adopted_metadata(
     schema: &StructType,
     partition_columns: Vec<String>,

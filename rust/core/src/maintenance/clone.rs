@@ -54,7 +54,7 @@ impl Cloning {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `table.exists`.
+    /// Invalid argument: `table.exists`, and the properties. As [`plan`].
     pub fn new(
         source: &Table,
         snapshot: &Snapshot,

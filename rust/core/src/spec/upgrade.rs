@@ -249,7 +249,8 @@ impl Protocol {
         Ok(set.protocol())
     }
 
-    /// Returns the weakest protocol with the features of both, and of the greater versions of both.
+    /// Returns the weakest protocol with the features of both, and those of the greater reader version and the
+    /// greater writer version.
     #[must_use]
     pub fn merge(&self, other: &Self) -> Self {
         let versions = Self {
@@ -263,8 +264,8 @@ impl Protocol {
         set.protocol()
     }
 
-    /// Adds the features of the protocol versions among the properties; one that is not set is that of this
-    /// protocol.
+    /// Adds the features of the protocol versions among the properties; a version that is not set is this
+    /// protocol's.
     ///
     /// # Errors
     ///

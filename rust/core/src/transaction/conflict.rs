@@ -137,9 +137,9 @@ impl Transaction {
         let mode = |metadata: &Metadata| metadata.property(MAPPING_MODE).map(str::to_lowercase);
         let old_mode = mode(old);
         let changes_mode = old_mode != mode(new);
-        let maps = old_mode.is_none_or(|mode| mode == "none");
+        let was_unmapped = old_mode.is_none_or(|mode| mode == "none");
         let same = comparable(old, changes_mode)? == comparable(new, changes_mode)?;
-        if !same || (changes_mode && !maps) {
+        if !same || (changes_mode && !was_unmapped) {
             return conflict("the schema or another part of the metadata was changed");
         }
         let (before, after) = (&old.configuration, &new.configuration);

@@ -424,8 +424,8 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// As [`Protocol::upgrade_for`], but `protocol.version` for a protocol version among the properties that
-    /// does not exist; Invalid argument: the schema; Unsupported: `protocol.writer_features`, and
+    /// As [`Protocol::upgrade_for`], but `protocol.version` for protocol versions among the properties that do
+    /// not exist, or not together; Invalid argument: the schema; Unsupported: `protocol.writer_features`, and
     /// `alter.row_tracking` for a table whose files have no row ids yet.
     pub fn set_metadata(&mut self, mut metadata: Metadata) -> Result<()> {
         StructType::parse(&metadata.schema_string).map_err(Error::of_argument)?;

@@ -54,7 +54,7 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// As [`Protocol::upgrade_for`] and [`Protocol::check_writable`].
+    /// Invalid argument: `protocol.version`; as [`Protocol::upgrade_for`] and [`Protocol::check_writable`].
     pub fn clone_definition(
         &mut self,
         mut metadata: Metadata,
