@@ -67,7 +67,7 @@ pub struct Restored {
 
 impl Table {
     /// Commits a version with the files of an older one, unless the newest one has them. A timestamp after
-    /// the newest version is that version.
+    /// the newest version selects that version.
     ///
     /// # Errors
     ///

@@ -36,7 +36,7 @@ pub struct Layout {
     pub(super) purpose: Purpose,
     /// Why this release cannot write rows: completes "a table with ...".
     unwritable: Option<String>,
-    /// The first two columns that have the same name in files, or the same id.
+    /// Names the first two columns that have the same name in files, or the same id.
     collision: Option<String>,
     row_schema: SchemaRef,
     /// The partition columns, in the table's order: index among the columns, name, name in the log.

@@ -59,7 +59,7 @@ pub(super) fn of_checkpoint(
     Ok(Batches::new(schema, batches))
 }
 
-/// Returns tombstones instead of live files.
+/// Returns the tombstones of some parts of a checkpoint since a time, in no defined order.
 pub(super) fn tombstones_of_checkpoint(
     source: &Source,
     tail: &ReplayTail,

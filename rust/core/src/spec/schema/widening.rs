@@ -35,7 +35,7 @@ impl StructType {
     }
 }
 
-/// Returns `true` for types of equal values, and for a widening. All strings are stored alike.
+/// Returns `true` for a widening, for equal types, and for two types of strings, which are stored alike.
 fn is_supported_change(from: &str, to: &str) -> bool {
     let is_string =
         |name: &str| name == "string" || name.starts_with("char(") || name.starts_with("varchar(");
