@@ -264,12 +264,12 @@ def wrong_format(name: str, source: str) -> InvalidArgumentError:
 
 def path_of(spark: SparkSession, name: str) -> str | None:
     """Return the path of a Delta table of the catalog; None for tables that Spark opens itself."""
-    options = options_of(spark, name)
-    return None if options is None else options["path"]
+    entry = entry_of(spark, name)
+    return None if entry is None else _path(entry)
 
 
-def options_of(spark: SparkSession, name: str) -> dict[str, str] | None:
-    """Return the options of a read of a Delta table; None for tables that Spark opens itself."""
+def entry_of(spark: SparkSession, name: str) -> CatalogEntry | None:
+    """Return the catalog's entry of a Delta table; None for tables that Spark opens itself."""
     if capabilities.has_delta(spark):
         return None
     try:
@@ -277,8 +277,11 @@ def options_of(spark: SparkSession, name: str) -> dict[str, str] | None:
     except InvalidArgumentError:  # Spark says what is wrong with the name
         return None
     entry = lookup.find(spark, parts)
-    if not entry.is_delta:
-        return None
+    return entry if entry.is_delta else None
+
+
+def options_of(entry: CatalogEntry) -> dict[str, str]:
+    """Return the options of a read of a Delta table."""
     roots = entry.allowed_roots
     return {
         "path": _path(entry),

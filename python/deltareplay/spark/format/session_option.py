@@ -379,10 +379,10 @@ def _stream_by_name(streaming: Any) -> None:
 
     @functools.wraps(table)
     def named(self: Any, tableName: str) -> Any:  # noqa: N803 PySpark's name
-        location = named_tables.options_of(internals.session_of_reader(self), tableName)
-        if location is None:
+        entry = named_tables.entry_of(internals.session_of_reader(self), tableName)
+        if entry is None:
             return table(self, tableName)
-        return self.format(_own_format()).options(**location).load()
+        return self.format(_own_format()).options(**named_tables.options_of(entry)).load()
 
     writer.toTable, reader.table = toTable, named
 
@@ -390,22 +390,21 @@ def _stream_by_name(streaming: Any) -> None:
 def _read_by_name(reader: Any, session: Any) -> None:
     """Extend ``spark.read.table`` and ``spark.table``, which read Delta tables by ``read``."""
     _keep_options(reader)
-    reader_table, session_table = reader.table, session.table
+    reader_table = reader.table
 
     @functools.wraps(reader_table)
     def named(self: Any, tableName: str) -> Any:  # noqa: N803 PySpark's name
-        spark, options = internals.session_of_reader(self), getattr(self, _OPTIONS, {})
-        location = named_tables.options_of(spark, tableName)
-        if location is None:
+        spark = internals.session_of_reader(self)
+        entry = named_tables.entry_of(spark, tableName)
+        if entry is None:
             return reader_table(self, tableName)
-        if not options:
-            return read(spark, tableName)
-        return self.format(_own_format()).options(**location).load()
+        if not getattr(self, _OPTIONS, {}):
+            return read(spark, entry.table())  # a name might be a relative path, too
+        return self.format(_own_format()).options(**named_tables.options_of(entry)).load()
 
-    @functools.wraps(session_table)
+    @functools.wraps(session.table)
     def table(self: Any, tableName: str) -> Any:  # noqa: N803 PySpark's name
-        is_delta = named_tables.path_of(self, tableName) is not None
-        return read(self, tableName) if is_delta else session_table(self, tableName)
+        return self.read.table(tableName)
 
     reader.table, session.table = named, table
 

@@ -30,6 +30,7 @@ from deltareplay.spark.session import capabilities, zone_names
 
 if TYPE_CHECKING:
     from deltareplay._changes.change_split import ChangeSplit
+    from deltareplay._snapshot.snapshot import Snapshot
     from deltareplay._snapshot.split import Split
 
 
@@ -77,7 +78,10 @@ def resolve_time_travel(options: Mapping[str, str], zone: str | None) -> dict[st
 def schema(options: Mapping[str, str], version: int | None) -> Any:
     """Return Spark's schema of the rows."""
     read = ReadOptions(options)
-    snapshot = read.snapshot(version)
+    return _schema(read, read.snapshot(version))
+
+
+def _schema(read: ReadOptions, snapshot: Snapshot) -> Any:
     if read.has_end:
         log = table_of(snapshot)
         versions = log.changes(*read.change_range(snapshot.version)).versions
@@ -113,8 +117,8 @@ def splits(
     """Return the splits of rows or changes, with the columns of a schema."""
     read = ReadOptions(options)
     read.check(stream=False)
-    _check_types(options, version, schema)
     snapshot = read.snapshot(version)
+    _check_types(_schema(read, snapshot), schema)
     if read.gives_changes:
         start, end = read.change_range(snapshot.version)
         changes = table_of(snapshot).changes(start, end, **_with_columns(read, schema))
@@ -129,18 +133,19 @@ def planner(options: Mapping[str, str], version: int | None, schema: Any) -> Str
     """Return the planner of a stream's batches, with the columns of a schema."""
     read = ReadOptions(options)
     read.check(stream=True)
-    _check_types(options, version, schema)
+    snapshot = read.snapshot(version)
+    _check_types(_schema(read, snapshot), schema)
     rows = _with_columns(read, schema)
-    return StreamPlanner(read.snapshot(version), read.start, rows, read.limits, read.excluded())
+    return StreamPlanner(snapshot, read.start, rows, read.limits, read.excluded())
 
 
-def _check_types(options: Mapping[str, str], version: int | None, columns: Any) -> None:
+def _check_types(table_columns: Any, columns: Any) -> None:
     """Check that the columns of a read have the types of the table.
 
     Raises:
         InvalidArgumentError: ``option.schema``.
     """
-    types = {field.name.lower(): field.dataType for field in schema(options, version)}
+    types = {field.name.lower(): field.dataType for field in table_columns}
     for field in columns:
         expected = types.get(field.name.lower(), field.dataType).simpleString()
         if field.dataType.simpleString() != expected:
