@@ -57,8 +57,8 @@ class Restoring(TableLocation):
 
         Args:
             version: The version to go back to.
-            timestamp: The version that was current at this instant, instead of a number; the latest
-                if no later commit exists.
+            timestamp: The version that was current at this instant, instead of a number; a later
+                time than that of the latest version means the latest.
             ignore_missing_files: Whether to leave out data files that no longer exist.
 
         Returns:

@@ -64,7 +64,8 @@ class Writing(TableLocation):
             timeout: Seconds to keep trying if other writers win or the storage does not answer.
 
         Returns:
-            The version, and the metrics ``numFiles``, ``numOutputRows`` and ``numOutputBytes``.
+            The version, or None if there was nothing to commit: no rows, no new columns, no new
+            ``txn``; and the metrics ``numFiles``, ``numOutputRows`` and ``numOutputBytes``.
 
         Raises:
             InvalidArgumentError: A column is unknown (``rows.column``) or missing
@@ -126,8 +127,9 @@ class Writing(TableLocation):
             timeout: As in ``append``.
 
         Returns:
-            The version; the metrics of ``append``, ``numRemovedFiles``, ``numRemovedBytes``, and
-            with ``where`` those of ``delete``.
+            The version, or None as by ``append`` if there were no rows to replace either; the
+            metrics of ``append``, ``numRemovedFiles``, ``numRemovedBytes``, and with ``where``
+            those of ``delete``.
 
         Raises:
             InvalidArgumentError: As ``append``; ``where`` does not fit the table

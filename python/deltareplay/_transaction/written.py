@@ -19,8 +19,8 @@ class Written:
     """The committed version of a write of rows, and its metrics.
 
     Attributes:
-        version: The new version; None if the application of ``txn`` committed it before, or no row
-            was affected.
+        version: The new version; None if the application of ``txn`` committed it before, or there
+            was nothing to commit.
         metrics: Counts of files, rows and bytes, by delta-spark's names for the operation.
 
     >>> import pyarrow as pa
