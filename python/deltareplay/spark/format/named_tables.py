@@ -219,7 +219,10 @@ def streamed(
         if key.startswith("delta.") or key.lower() == "path"
     }
     parts = names.table_parts(name)
-    if not lookup.find(spark, parts).exists:
+    entry = lookup.find(spark, parts)
+    if entry.is_path:
+        check_hides_no_files(entry.table())
+    elif not entry.exists:
         location = registration.new_location(spark, parts, _path_option(options))
         check_hides_no_files(lookup.at_path(location))
     save(spark.createDataFrame([], schema), name, definition, "ignore", partition_by)
