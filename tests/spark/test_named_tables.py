@@ -261,6 +261,15 @@ def test_reads_by_name(delta: Any, named: str) -> None:
         delta.table(f"{named}_none").collect()
 
 
+def test_a_relative_path_does_not_hide_a_name(
+    delta: Any, named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame(delta).write.insertInto(named)
+    monkeypatch.chdir(tmp_path)
+    dr.write(named, [{"id": 7}])
+    assert rows_of(delta.table(named)) == rows_of(delta.read.table(named)) == ROWS
+
+
 def test_spark_writes_tables_of_other_formats(delta: Any, name: str) -> None:
     frame(delta).write.format("parquet").saveAsTable(name)
     frame(delta).write.insertInto(name)
@@ -316,9 +325,12 @@ def test_a_stream_creates_no_table_over_other_files(delta: Any, name: str, tmp_p
     path = str(tmp_path / "files")
     frame(delta).write.parquet(path)
     stream = delta.readStream.format("rate").load().writeStream.format("delta")
-    writer = stream.option("checkpointLocation", str(tmp_path / "checkpoint")).option("path", path)
+    writer = stream.option("checkpointLocation", str(tmp_path / "checkpoint"))
     with pytest.raises(dr.InvalidArgumentError) as caught:
-        writer.toTable(f"{name}_over")
+        writer.toTable(f"delta.`{path}`")
+    assert caught.value.code == "definition.files"
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        writer.option("path", path).toTable(f"{name}_over")
     assert caught.value.code == "definition.files"
 
 
