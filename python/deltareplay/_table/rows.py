@@ -82,6 +82,8 @@ class Writing(TableLocation):
                 (``conflict.metadata_changed``, ``conflict.protocol_changed``), committed for the
                 same application (``conflict.transaction``), or others were first until the timeout
                 (``conflict.deadline``).
+            CorruptTableError: Columns of the table share a physical name or an id
+                (``schema.column_mapping``).
 
         Source: Delta protocol, "Per-file Statistics", "Partition Value Serialization".
 
