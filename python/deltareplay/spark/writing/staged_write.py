@@ -193,11 +193,13 @@ _SETTINGS = {
 #: Additional settings for Spark 4.1 and later.
 _SHREDDING = {"spark.sql.variant.writeShredding.enabled": "false"}
 
-#: Additional settings for rows that are shuffled: otherwise Spark ignores the hint.
-_SHUFFLED = {"spark.sql.adaptive.enabled": "true"}
+_ADAPTIVE = "spark.sql.adaptive.enabled"
 
 #: Additional settings for optimized writes: partitions of the shuffle get about this size.
-_OPTIMIZED_WRITE = {"spark.sql.adaptive.advisoryPartitionSizeInBytes": "512m"}
+_OPTIMIZED_WRITE = {
+    _ADAPTIVE: "true",
+    "spark.sql.adaptive.advisoryPartitionSizeInBytes": "512m",
+}
 
 #: Codecs that every Spark can write, by the names that the property has for them.
 _CODECS = ("none", "uncompressed", "snappy", "gzip", "lz4", "lz4_raw", "zstd")
@@ -273,15 +275,15 @@ class StagedWrite:
         if capabilities.version(self._spark) >= (4, 1):
             session_settings |= _SHREDDING
         is_optimized = self._is_optimized()
-        is_shuffled = is_optimized or (by_partition and bool(self._target.partition_columns))
-        if is_shuffled:
-            session_settings |= _SHUFFLED
         if is_optimized:
             session_settings |= _OPTIMIZED_WRITE
         rows = capabilities.in_own_session(file_rows.rows, session_settings)
-        if is_shuffled:
+        if is_optimized or (by_partition and self._target.partition_columns):
             # a shuffle brings the rows of a partition together; Spark's planner evens out the files
-            rows = rows.hint("rebalance", *map(sf.col, map(names.quoted, file_rows.partitions)))
+            columns = map(sf.col, map(names.quoted, file_rows.partitions))
+            is_adaptive = is_optimized or capabilities.is_on(self._spark, _ADAPTIVE)
+            # Spark ignores the hint without adaptive execution
+            rows = rows.hint("rebalance", *columns) if is_adaptive else rows.repartition(*columns)
         # numbered, because a column may have the name of the count
         farthest = [
             identity_columns.farthest(field, stored).alias(f"mark {index}")

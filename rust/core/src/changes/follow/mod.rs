@@ -135,7 +135,8 @@ impl Follow {
         let resolved = Arc::new(definition.resolve()?);
         resolved.check_key(&options.key)?;
         let offset = first_offset(source, &initial, &options.start)?;
-        if matches!(options.start, StreamStart::At(_)) {
+        // changes load this version for their history
+        if options.changes.is_none() && matches!(options.start, StreamStart::At(_)) {
             check_first(source, &initial, &offset, strict)?;
         }
         if let Some(until) = &options.until
