@@ -289,12 +289,12 @@ fn internal(key: &str) -> Error {
 }
 
 fn check_value(key: &str, rule: ValueRule, value: &str) -> Result<()> {
-    let is_one_of = |list: &[&str]| {
+    let contains_value = |list: &[&str]| {
         list.iter()
             .any(|allowed| allowed.eq_ignore_ascii_case(value))
     };
     let allowed = match rule {
-        Boolean if is_one_of(&["true", "false"]) => return Ok(()),
+        Boolean if contains_value(&["true", "false"]) => return Ok(()),
         Boolean => "true or false".to_owned(),
         Interval => match parse_interval(value) {
             Ok(_) => return Ok(()),
@@ -308,7 +308,7 @@ fn check_value(key: &str, rule: ValueRule, value: &str) -> Result<()> {
             Ok(0..) => return Ok(()),
             _ => "a version of the table".to_owned(),
         },
-        OneOf(list) if is_one_of(list) => return Ok(()),
+        OneOf(list) if contains_value(list) => return Ok(()),
         OneOf(list) => list.join(" or "),
         ListOf(list) => {
             let known = |part: &str| list.contains(&part.trim().to_ascii_lowercase().as_str());

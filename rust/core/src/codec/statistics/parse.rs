@@ -182,7 +182,7 @@ impl StatsBuilder {
             let node = child.and_then(|(index, node)| {
                 top.complete &= index == top.next;
                 top.next = index + 1;
-                nodes.get_mut(node).map(|found| (node, found))
+                nodes.get_mut(node).map(|child| (node, child))
             });
             match node {
                 Some((_, Node::Leaf(leaf))) if !matches!(first, b'{' | b'[') => {
