@@ -61,7 +61,8 @@ def test_truncates(spark: Any, tmp_path: Path, target: str) -> None:
     [done, *_] = rows = dr.Table(tmp_path / "t").history().to_pylist()
     assert [row["operation"] for row in rows] == ["TRUNCATE", "WRITE"]
     assert done["operationParameters"] == []
-    assert [key for key, _ in done["operationMetrics"]] == ["numRemovedFiles"]
+    metrics = [key for key, _ in done["operationMetrics"]]
+    assert metrics == ["executionTimeMs", "numRemovedFiles"]
     with pytest.raises(dr.InvalidArgumentError) as caught:
         dr_spark.sql(spark, f"TRUNCATE TABLE {target} PARTITION (key = 'a')")
     assert caught.value.code == "sql.syntax"
