@@ -350,6 +350,19 @@ def test_commits_during_a_backfill_keep_its_row_ids(tmp_path: Path, with_vector:
     assert table.snapshot().num_files == (2 if with_vector else 1)
 
 
+def test_a_commit_of_new_rows_is_no_backfill(tmp_path: Path) -> None:
+    """Another writer may give its commit any name."""
+    table = unpartitioned(tmp_path / "t")
+    mine, theirs = table.transaction("DELETE"), table.transaction("ROW TRACKING BACKFILL")
+    mine.read("id > 0")
+    mine.remove("a")
+    theirs.read("id > 5")
+    theirs.add("c", size=1)
+    theirs.commit()
+    with pytest.raises(dr.exceptions.ConcurrentAppendException):
+        mine.commit()
+
+
 def test_row_ids_are_reassigned_after_another_commit(tmp_path: Path) -> None:
     """Ids, versions, timestamps and the high-water mark match the committed version."""
     table = _tracked(tmp_path / "t")

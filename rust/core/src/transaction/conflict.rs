@@ -88,7 +88,7 @@ impl Transaction {
             );
             return Err(winner.conflict("conflict.transaction", &reason));
         }
-        if winner.is_backfill() {
+        if winner.is_backfill()? {
             self.take_row_ids(winner)?;
         } else {
             self.check_added(winner, isolation)?;

@@ -1,7 +1,9 @@
 //! The part of a winning commit that the conflict check needs.
 
+use arrow_array::BooleanArray;
 use serde_json::{Map, Value};
 
+use crate::codec::columns::TypedColumns;
 use crate::codec::commit::{ActionBatch, ActionDecoder, ActionSelection};
 use crate::codec::file_actions::FileField;
 use crate::error::Result;
@@ -50,6 +52,7 @@ impl Winner {
             adds: Some(vec![
                 FileField::Path,
                 FileField::PartitionValues,
+                FileField::DataChange,
                 FileField::BaseRowId,
                 FileField::DefaultRowCommitVersion,
             ]),
@@ -86,9 +89,18 @@ impl Winner {
     }
 
     /// Returns `true` if the commit only adds files again with row ids, or without them.
-    pub(super) fn is_backfill(&self) -> bool {
+    ///
+    /// # Errors
+    ///
+    /// Corrupt: `log.columns`.
+    pub(super) fn is_backfill(&self) -> Result<bool> {
         let operations = ["ROW TRACKING BACKFILL", "ROW TRACKING UNBACKFILL"];
-        operations.contains(&self.operation())
+        let Some(added) = &self.actions.adds else {
+            return Ok(false);
+        };
+        let changes: &BooleanArray = added.rows.typed(FileField::DataChange.name())?;
+        let adds_rows = changes.iter().any(|change| change != Some(false));
+        Ok(operations.contains(&self.operation()) && !adds_rows)
     }
 
     /// Returns the high-water mark of row ids that this commit sets, if any.
