@@ -25,7 +25,7 @@ use crate::definition::drop_feature::{
 };
 use crate::derived::checkpoint::has_checkpoint;
 use crate::derived::traces::{PROTECTED, PROTECTION, has_type_changes};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::snapshot::Snapshot;
 use crate::spec::Metadata;
 use crate::spec::features::{CATALOG_MANAGED, find_feature};
@@ -198,6 +198,7 @@ impl Table {
                 self.readd_files(
                     "ROW TRACKING UNBACKFILL",
                     options,
+                    true,
                     has_row_tracking,
                     |file| {
                         file.base_row_id = None;
@@ -348,22 +349,35 @@ impl Table {
         self.readd_files(
             "ROW TRACKING BACKFILL",
             options,
+            false,
             |file| file.base_row_id.is_none() || file.default_row_commit_version.is_none(),
             |_| (),
         )
     }
 
-    /// Adds live files again with changed actions, a limited number at a time.
+    /// Adds live files again with changed actions, a limited number at a time, while row tracking is `suspended` or
+    /// not.
     fn readd_files(
         &self,
         operation: &str,
         options: &TransactionOptions,
+        suspended: bool,
         is_affected: impl Fn(&AddFile) -> bool,
         change: impl Fn(&mut AddFile),
     ) -> Result<()> {
         let mut deadline = Instant::now() + options.timeout;
         loop {
             let snapshot = self.snapshot(At::Latest, None)?;
+            if snapshot.properties().row_tracking_suspended != suspended {
+                // the files would be affected again after each commit
+                let message = format!(
+                    "another writer changed {SUSPENDED} during {operation}: run the statement again"
+                );
+                return Err(
+                    Error::new(ErrorKind::Conflict, "conflict.metadata", message)
+                        .at_version(snapshot.version()),
+                );
+            }
             let files = live_files(self, &snapshot, FILES_AT_ONCE, |file| Ok(is_affected(file)))?;
             if files.is_empty() {
                 return Ok(());
