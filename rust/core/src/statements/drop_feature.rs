@@ -357,7 +357,7 @@ impl Table {
 
     /// Adds live files again with changed actions, a limited number at a time, while row tracking is `suspended` or
     /// not.
-    fn readd_files(
+    pub(super) fn readd_files(
         &self,
         operation: &str,
         options: &TransactionOptions,
@@ -374,7 +374,7 @@ impl Table {
                     "another writer changed {SUSPENDED} during {operation}: run the statement again"
                 );
                 return Err(
-                    Error::new(ErrorKind::Conflict, "conflict.metadata", message)
+                    Error::new(ErrorKind::Conflict, "conflict.metadata_changed", message)
                         .at_version(snapshot.version()),
                 );
             }

@@ -155,3 +155,23 @@ fn replaces_columns_within_arrays_and_maps() {
         "no nulls"
     );
 }
+
+/// Without the error, each commit would add the same files again.
+#[test]
+fn row_ids_are_neither_assigned_nor_removed_after_another_writer_changes_their_suspension() {
+    let mut definition = definition();
+    definition.properties = properties(&[("delta.rowTrackingSuspended", "true")]);
+    let table = filled(created(definition), &[&[(1, "a")]]);
+    let options = TransactionOptions::default();
+    let readd = |suspended| {
+        let operation = "ROW TRACKING BACKFILL";
+        let readded = table.readd_files(operation, &options, suspended, |_| true, |_| ());
+        readded.map_err(|error| error.code())
+    };
+    assert_eq!(readd(false), Err("conflict.metadata_changed"));
+    let suspended = "delta.rowTrackingSuspended".to_owned();
+    let resume = Alteration::UnsetProperties(vec![suspended], false);
+    alter(&table, resume).unwrap();
+    assert_eq!(readd(true), Err("conflict.metadata_changed"));
+    assert_eq!(newest(&table).version(), 2);
+}
