@@ -3,11 +3,11 @@
 use crate::error::{Error, Result};
 
 /// The concurrent commits that conflict with a transaction. At every level, a commit conflicts if it removed
-/// a file that the transaction read or removes, too.
+/// a file that the transaction read or also removes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IsolationLevel {
-    /// A commit also conflicts if it added a file that the transaction should have read: the result is that
-    /// of executing the transactions one after the other.
+    /// A commit also conflicts if it added a file that the transaction should have read: the table is as if
+    /// the transactions had run one after the other.
     Serializable,
     /// As [`Self::Serializable`], but blind appends do not conflict, unless the transaction changes the
     /// metadata.
