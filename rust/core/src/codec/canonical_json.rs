@@ -13,7 +13,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use crate::error::{Error, Result};
 use crate::spec::json::{Event, JsonError, JsonReader, MAX_DEPTH, clipped};
 
-/// All characters except letters, digits and `-._~`.
+/// All characters except ASCII letters, digits and `-._~`.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -105,16 +105,15 @@ impl CanonicalJson {
             };
             bytes += path.len() + value.len() + 2;
             if bytes > MAX_BYTES {
-                return Err(corrupt(
-                    reader.error("its canonical form is larger than 64 MiB"),
-                ));
+                let error = reader.error("its canonical form is larger than 64 MiB");
+                return Err(error.corrupt(code, "the file is too large"));
             }
             leaves.push(Leaf {
                 text: format!("{path}={value}"),
                 path_length: path.len(),
             });
         }
-        // an error if the object is not the end of the text
+        // an error if anything follows the object
         reader.next().map_err(corrupt)?;
         leaves.sort_by(|a, b| a.path().cmp(b.path()));
         Ok(Self { leaves })
