@@ -60,7 +60,7 @@ pub(super) fn has_deleted_rows(file: &AddFile) -> bool {
 }
 
 /// Returns the paths of files with columns that were dropped from the table. Only tables with column mapping
-/// can have such files; their footers are then read.
+/// can have such files: for these tables, the footers of all `files` are read.
 pub(super) fn with_dropped_columns(
     source: &Source,
     snapshot: &Snapshot,
