@@ -1,13 +1,14 @@
 //! Days of the proleptic Gregorian calendar, counted from 1970-01-01.
 //!
-//! Years are counted from March, so that the leap day comes last: 146,097 days make 400 years.
+//! Years begin in March, so that the leap day comes last. An era of 400 years has 146,097 days; 1970-01-01
+//! is 719,468 days after 0000-03-01.
 
 use std::fmt::{self, Display, Formatter};
 
 use super::interval::MICROS_PER_DAY;
 
 /// Returns the days since 1970-01-01; `None` if the date does not exist.
-pub(crate) fn days_from_civil(year: i64, month: i64, day: i64) -> Option<i64> {
+pub(crate) fn days_from_date(year: i64, month: i64, day: i64) -> Option<i64> {
     let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let last = match month {
         2 if leap => 29,
@@ -28,7 +29,7 @@ pub(crate) fn days_from_civil(year: i64, month: i64, day: i64) -> Option<i64> {
 }
 
 /// Returns year, month and day from days since 1970-01-01.
-pub(crate) fn civil_from_days(days: i64) -> (i64, i64, i64) {
+pub(crate) fn date_from_days(days: i64) -> (i64, i64, i64) {
     let shifted = days + 719_468;
     let era = shifted.div_euclid(146_097);
     let day_of_era = shifted.rem_euclid(146_097);
@@ -48,7 +49,7 @@ pub(crate) struct DateText(pub i64);
 
 impl Display for DateText {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let (year, month, day) = civil_from_days(self.0);
+        let (year, month, day) = date_from_days(self.0);
         let sign = match year {
             ..0 => "-",
             0..=9_999 => "",
@@ -58,8 +59,8 @@ impl Display for DateText {
     }
 }
 
-/// The text of a timestamp, given in microseconds since 1970-01-01T00:00:00: date and time, separated by the
-/// character, with six fractional digits.
+/// The text of a timestamp, given in microseconds since 1970-01-01T00:00:00: date and time with the
+/// character between them, and six fractional digits.
 pub(crate) struct TimestampText(pub i64, pub char);
 
 impl Display for TimestampText {

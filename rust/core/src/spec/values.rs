@@ -5,7 +5,7 @@
 
 use arrow_schema::TimeUnit;
 
-use crate::spec::calendar::days_from_civil;
+use crate::spec::calendar::days_from_date;
 
 /// The treatment of digits beyond a decimal's scale.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -173,7 +173,7 @@ impl Reader<'_> {
         let (month, _) = self.number(1..=2)?;
         self.0 = self.0.strip_prefix(b"-")?;
         let (day, _) = self.number(1..=2)?;
-        days_from_civil(year, month, day)
+        days_from_date(year, month, day)
     }
 
     /// Parses a time of day; returns its second and nanoseconds. Minutes and seconds may be missing.

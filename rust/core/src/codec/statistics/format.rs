@@ -5,7 +5,7 @@ use std::io::Write;
 
 use arrow_schema::TimeUnit;
 
-use crate::spec::calendar::civil_from_days;
+use crate::spec::calendar::date_from_days;
 use crate::spec::json::plain_prefix;
 
 const SECONDS_PER_DAY: i64 = 86_400;
@@ -89,7 +89,7 @@ pub(super) fn decimal(out: &mut Vec<u8>, unscaled: i128, scale: i8) {
 
 /// Appends `yyyy-MM-dd`; negative years and years with more than four digits have a sign.
 pub(super) fn date(out: &mut Vec<u8>, days: i64) {
-    let (year, month, day) = civil_from_days(days);
+    let (year, month, day) = date_from_days(days);
     match year {
         0..=9999 => padded(out, year, 4),
         year => {
