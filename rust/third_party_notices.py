@@ -1,6 +1,6 @@
 """Write THIRD_PARTY_NOTICES.txt: licences and notices of the crates that a wheel is linked from.
 
-Run ``make notices`` after a change of ``Cargo.lock``; a test compares both files.
+Run ``make notices`` after a change of ``Cargo.lock``; a test fails until then.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 NOTICES = ROOT / "THIRD_PARTY_NOTICES.txt"
 
-#: What crates call the files that a binary has to be shipped with.
+#: Names of the licence and notice files of crates: a binary must be shipped with these.
 LEGAL = re.compile(r"(licen[cs]e|copying|copyright|notice|unlicense)([-._].*)?", re.IGNORECASE)
 #: Every wheel has the text of the Apache License 2.0 as its own licence, so it is not repeated.
 APACHE = re.compile(r"\s*apache license\s+version 2\.0, january 2004.*", re.IGNORECASE | re.DOTALL)
@@ -66,12 +66,12 @@ def authors(crate: dict[str, Any]) -> str:
 
 def render(crates: list[dict[str, Any]]) -> str:
     """Return the whole text: the crates with their licences, then each text with its crates."""
-    users = defaultdict(list)
+    names_by_text = defaultdict(list)
     for crate in crates:
         name = f"{crate['name']} {crate['version']}"
         for text in dict.fromkeys(legal_texts(crate)):
             if not APACHE.fullmatch(text):
-                users[text].append(name)
+                names_by_text[text].append(name)
     lines = [
         "The native library of deltareplay is linked from the crates below. The text of the Apache",
         "License 2.0 is in LICENSE; all other licences and notices follow the list.",
@@ -81,7 +81,7 @@ def render(crates: list[dict[str, Any]]) -> str:
             for crate in crates
         ),
     ]
-    for text, names in sorted(users.items(), key=lambda entry: entry[1]):
+    for text, names in sorted(names_by_text.items(), key=lambda entry: entry[1]):
         lines += ["", RULE, *names, RULE, text]
     return "\n".join(lines) + "\n"
 
