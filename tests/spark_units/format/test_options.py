@@ -136,7 +136,7 @@ def test_a_boolean_is_true_or_false(tmp_path: Path, name: str, text: str) -> Non
 def test_a_boolean_in_any_case(name: str, text: str) -> None:
     [option] = [option for option in OPTIONS if option.name == name]
     values = parse({"path": "t", name.lower(): text}, option.uses)
-    assert values[option.alias or name] is (text.lower() == "true")
+    assert values[option.alias_of or name] is (text.lower() == "true")
 
 
 def test_booleans_that_are_delta_options() -> None:

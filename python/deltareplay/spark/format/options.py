@@ -38,7 +38,7 @@ class Use(enum.Flag):
     CHANGES = enum.auto()  # spark.read with readChangeFeed or changeKind
     STREAM = enum.auto()  # spark.readStream
     WRITE = enum.auto()  # df.write and writeStream
-    REPLACE = enum.auto()  # df.write with replaceUsing or replaceOn, by the function ``write``
+    REPLACE = enum.auto()  # df.write with replaceUsing or replaceOn, which calls ``write``
     READ = BATCH | CHANGES | STREAM
 
 
@@ -50,14 +50,14 @@ class Option:
         name: The name, as documented; ``prefix.<key>`` is every name with the prefix.
         kind: The kind of the value.
         uses: The calls that take it.
-        alias: The option with the same meaning whose name is newer.
+        alias_of: The option of which this is an older name.
         listed: Whether errors and the documentation list it.
     """
 
     name: str
     kind: Kind
     uses: Use
-    alias: str | None = None
+    alias_of: str | None = None
     listed: bool = True
 
 
@@ -68,7 +68,7 @@ OPTIONS = (
     Option("filter", "string", Use.READ),
     Option("splitSize", "size", Use.READ),
     Option("readChangeFeed", "boolean", Use.READ),
-    Option("readChangeData", "boolean", Use.READ, alias="readChangeFeed", listed=False),
+    Option("readChangeData", "boolean", Use.READ, alias_of="readChangeFeed", listed=False),
     Option("versionAsOf", "number", Use.BATCH | Use.CHANGES),
     Option("timestampAsOf", "timestamp", Use.BATCH | Use.CHANGES),
     Option("withRowId", "boolean", Use.BATCH),
@@ -91,7 +91,7 @@ OPTIONS = (
     Option("excludeRegex", "string", Use.STREAM),
     # without effect: a stream continues with the checkpoint alone when columns have changed
     Option("schemaTrackingLocation", "string", Use.STREAM),
-    Option("schemaLocation", "string", Use.STREAM, alias="schemaTrackingLocation", listed=False),
+    Option("schemaLocation", "string", Use.STREAM, alias_of="schemaTrackingLocation", listed=False),
     Option("streamingSourceTrackingId", "string", Use.STREAM, listed=False),
     Option("allowSourceColumnDrop", "string", Use.STREAM, listed=False),
     Option("allowSourceColumnRename", "string", Use.STREAM, listed=False),
@@ -115,7 +115,7 @@ OPTIONS = (
 
 _BY_NAME = {option.name.lower(): option for option in OPTIONS}
 
-#: The text before the options of some calls, in the list of an error.
+#: What an error writes before the options that only some calls take.
 _INTRODUCTIONS = {
     Use.BATCH | Use.CHANGES: "; without a stream also ",
     Use.BATCH: "; without changes or a stream also ",
@@ -140,7 +140,7 @@ def option(name: str) -> Option | None:
 
 
 def parse(options: Mapping[str, str], use: Use, *, strict: bool = True) -> dict[str, Any]:
-    """Return the typed values of options, by the names in the table.
+    """Return the typed values of options, by their names in ``OPTIONS``.
 
     The values of ``storage.<key>`` are by key, those of ``delta.<property>`` by property.
 
@@ -158,7 +158,7 @@ def parse(options: Mapping[str, str], use: Use, *, strict: bool = True) -> dict[
     >>> parse({"PATH": "t", "ignoreDeletes": "TRUE", "storage.Region": "x"}, Use.READ)
     {'path': 't', 'ignoreDeletes': True, 'storage.<key>': {'region': 'x'}}
     """
-    names = {name.lower(): name for name in options}  # of names that differ in case, the last
+    names = {name.lower(): name for name in options}  # the last of those that differ only in case
     _check_path({name: options[names[name]] for name in names}, use)
     accepted = {name: entry for name in names if (entry := option(name)) and entry.uses & use}
     unknown = sorted(names.keys() - accepted)
@@ -184,8 +184,8 @@ def parse(options: Mapping[str, str], use: Use, *, strict: bool = True) -> dict[
             values.setdefault(entry.name, {})[key] = text
         else:
             value = _VALUES[entry.kind](entry.name, text)
-            key = entry.alias or entry.name
-            values[key] = values.get(key) or value  # either of an option and its alias
+            key = entry.alias_of or entry.name
+            values[key] = values.get(key) or value  # set by either name
     if "provider" in names and not values["path"].startswith("/"):
         # the catalog passes a Hadoop path, which is not percent-encoded
         values["path"] = values["path"].replace("%", "%25")
@@ -198,7 +198,7 @@ def replaces_rows(names: Iterable[str]) -> bool:
 
 
 def table(values: Mapping[str, Any]) -> Table:
-    """Return the table of typed values, with its storage options."""
+    """Return the Delta table at the path of the options, with their storage options."""
     roots = ",".join(values.get("allowedRoots", ()))
     allowed = lookup.roots_of(roots) if roots else None
     return Table(values["path"], values.get("storage.<key>"), allowed)
@@ -217,7 +217,7 @@ def _names_of(use: Use) -> str:
 def _check_path(lowered: Mapping[str, str], use: Use) -> None:
     """Check that there is a path; options of a table in Spark's catalog have a ``provider``.
 
-    The catalog passes the path only when a table of the format ``delta`` is created.
+    The catalog passes a path only when it creates a table, which only ``delta`` supports.
     """
     provider = lowered.get("provider", "").lower()
     if "path" in lowered and (not provider or (provider == "delta" and use & Use.READ)):
@@ -320,7 +320,7 @@ class ReadOptions:
     """The options of a read.
 
     Attributes:
-        values: The typed values, by the names in the table.
+        values: The typed values, by their names in ``OPTIONS``.
         split_size: The number of bytes of data files per split.
         rows: The rows to return, as arguments of ``Table.follow``.
         gives_changes: Whether the rows are changes.
@@ -373,7 +373,10 @@ class ReadOptions:
         unsupported = [name for name in uses if not uses[name] & use]
         if unsupported:
             if stream:
-                reason = "a stream does not support that; use startingVersion or startingTimestamp"
+                reason = (
+                    "a stream does not support that; it begins at startingVersion or "
+                    "startingTimestamp"
+                )
             elif all(uses[name] & Use.CHANGES for name in unsupported):
                 reason = "a batch read supports that only with readChangeFeed = true"
             elif any(uses[name] & Use.BATCH for name in unsupported):
@@ -412,7 +415,7 @@ class ReadOptions:
             return version
 
         start = bound("starting", 0)
-        # a start after the newest version is an error of its own
+        # so that a start after the newest version is the error, not an end before the start
         end = max(start, newest) if isinstance(start, int) else newest
         return start, bound("ending", end)
 
@@ -449,7 +452,7 @@ class ReadOptions:
 
 
 def normalized_mode(mode: str | None) -> str:
-    """Return the mode of a writer in lower case; ``error`` by each of Spark's names, or None.
+    """Return a writer's mode in lower case; None and Spark's synonyms of ``error`` give ``error``.
 
     >>> normalized_mode("ErrorIfExists"), normalized_mode(None), normalized_mode("Append")
     ('error', 'error', 'append')
@@ -467,7 +470,7 @@ class WriteOptions:
         merge_schema: Whether columns that the table lacks are added.
         overwrite_schema: Whether the columns of the rows replace those of the table.
         properties: Properties of a new table.
-        default_properties: Those of the session, by the names of its settings.
+        default_properties: The session's defaults for these, by the names of its settings.
         replace_where: The condition of the rows to replace.
         dynamic: Whether the partitions of the new rows are replaced.
         txn_app_id: The application of an idempotent write.
@@ -525,14 +528,14 @@ class WriteOptions:
         if where is not None and (mode == "dynamic" or not overwrite):
             raise InvalidArgumentError(
                 "replaceWhere requires .mode('overwrite'), and cannot be combined with "
-                "partitionOverwriteMode",
+                "partitionOverwriteMode = dynamic",
                 code="option.write",
             )
         overwrite_schema = values.get("overwriteSchema", False)
         if overwrite_schema and (mode == "dynamic" or where is not None or not overwrite):
             raise InvalidArgumentError(
                 "overwriteSchema replaces all rows and columns, so it requires "
-                ".mode('overwrite') without replaceWhere and partitionOverwriteMode",
+                ".mode('overwrite') without replaceWhere or partitionOverwriteMode = dynamic",
                 code="option.write",
             )
         application, version = values.get("txnAppId"), values.get("txnVersion")
