@@ -1,4 +1,4 @@
-//! OVERWRITE: replaces rows by those of a stream.
+//! OVERWRITE: replaces rows by new ones.
 
 use std::collections::BTreeMap;
 
@@ -48,7 +48,7 @@ impl Table {
         if matches!(replaced, Replaced::Partitions)
             && snapshot.metadata().partition_columns.is_empty()
         {
-            let message = "the table has no partitions: select the rows to replace with where";
+            let message = "the table has no partitions: pass where to select the rows to replace";
             return Err(Error::invalid("rows.partitions", message));
         }
         let parameters = parameters(&snapshot, replaced, &options);
