@@ -1,4 +1,4 @@
-//! Parses SQL text to expressions: filters, constraints, assignments and all others.
+//! Parses SQL text: the conditions of filters and constraints, and all other expressions as formulas.
 //!
 //! `sqlparser` tokenizes the text and parses expressions. `AND`, `OR`, `NOT` and the parentheses around
 //! conditions are parsed by `conditions`, to a bounded depth and into flat lists, so that filters may be
