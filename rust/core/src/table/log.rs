@@ -1,4 +1,4 @@
-//! Checkpoints, compacted files, checksums, symlink manifests and the cleanup of the log on request.
+//! Checkpoints, compacted log files, checksums, symlink manifests and log cleanup, all on request.
 
 use super::{At, Table};
 use crate::derived::checkpoint::distributed::{self, Planned};
@@ -13,8 +13,8 @@ use crate::snapshot::Snapshot;
 use crate::storage::now;
 
 impl Table {
-    /// Writes a checkpoint of a snapshot, and the hint; its layout follows the table's properties by
-    /// default. Keeps expired log files.
+    /// Writes a checkpoint of a snapshot, by default in the layout that the table's properties set, and
+    /// `_last_checkpoint`. Keeps expired log files.
     ///
     /// # Errors
     ///
@@ -83,7 +83,7 @@ impl Table {
         cleanup_log(&self.source, &snapshot, self.now(dry_run)?, dry_run)
     }
 
-    /// Returns the time: of this machine if nothing is deleted; otherwise at most that of the storage.
+    /// Returns the time of this machine for a dry run; otherwise as [`storage_time`].
     pub(crate) fn now(&self, dry_run: bool) -> Result<i64> {
         if dry_run {
             return Ok(now());
