@@ -1,8 +1,8 @@
 //! Loads the deletion vectors of many data files.
 //!
 //! Takes descriptors; returns vectors. The vectors of one file are read once, by merged ranges, whatever
-//! the number of descriptors; files are read in parallel. The number of pending reads is bounded; a
-//! returned vector holds little more than its own bytes.
+//! the number of descriptors; files are read in parallel. The number of pending reads is bounded; the
+//! vectors of one read together keep little more than twice their bytes in memory.
 //!
 //! Protocol: "Deletion Vectors".
 
@@ -24,7 +24,7 @@ use crate::storage::{PathResolver, Storage, interrupt, pool};
 const MAX_GAP_BYTES: u64 = 16 << 10;
 /// A read gets no more vectors once it has this many bytes.
 const READ_BYTES: u64 = 16 << 20;
-/// The number of vectors that wait to be taken.
+/// The maximum number of vectors that wait to be taken.
 const RESULTS_AHEAD: usize = 256;
 
 /// A vector, or the error for it; shared by all descriptors of the same vector.
@@ -141,7 +141,7 @@ fn plan_file(
     reads
 }
 
-/// Executes the reads, some of them in parallel, and returns the vectors as they arrive.
+/// Executes the reads, several at a time, and returns the vectors as they arrive.
 fn execute(
     storage: &Arc<dyn Storage>,
     reads: Vec<VectorRead>,
@@ -264,7 +264,7 @@ fn fetch(storage: &dyn Storage, path: &str, vectors: &[StoredVector]) -> Result<
         .collect()
 }
 
-/// Names the vector instead of the range that was read, which begins at the version of the file.
+/// Names the vector instead of the range that was read, which may begin at the file's version byte.
 fn truncated(path: &str, vector: &StoredVector, error: Error) -> Error {
     let message = format!(
         "the file ends before the end of this deletion vector, which has {} bytes at offset {}: without it the \
