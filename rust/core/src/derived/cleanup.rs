@@ -30,10 +30,10 @@ use crate::storage::{FileMeta, delete_all, now};
 /// The files that log cleanup deletes, or would delete.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct LogCleanup {
-    /// True if nothing was deleted.
+    /// True if the files were only reported.
     pub dry_run: bool,
-    /// Versions current at or after this instant stay: milliseconds since the epoch. With the table's
-    /// retention it is a midnight in UTC.
+    /// Versions current at or after this instant stay: milliseconds since the epoch; a midnight in UTC,
+    /// except for [`truncate_log`].
     pub cutoff: i64,
     /// The oldest version that remains readable; `None` if no file can be deleted.
     pub earliest_version: Option<u64>,
@@ -93,12 +93,12 @@ pub fn cleanup_expired(source: &Source, snapshot: &Snapshot) -> Result<()> {
         return Ok(());
     }
     let listing = LogListing::read(&*source.storage, 0)?;
-    // the local clock tells whether it is worthwhile; the storage's clock is asked before a deletion
-    let Some(last) = last_expired(&listing, cutoff(snapshot, now())) else {
+    // the local clock tells whether a cleanup is worthwhile; the storage's clock is asked before a deletion
+    let Some(current) = current_at(&listing, cutoff(snapshot, now())) else {
         return Ok(());
     };
     let mut checkpoints = listing.checkpoints.iter().rev();
-    let Some(kept) = checkpoints.find(|checkpoint| checkpoint.version <= last) else {
+    let Some(kept) = checkpoints.find(|checkpoint| checkpoint.version <= current) else {
         return Ok(());
     };
     if listing.earliest().is_none_or(|first| first >= kept.version) {
@@ -198,8 +198,8 @@ fn plan(source: &Source, snapshot: &Snapshot, now: i64, cutoff: i64) -> Result<L
     Ok(report)
 }
 
-/// Returns the files of a log directory; none if the directory is a link, since its target may not belong to
-/// the table.
+/// Returns the files of a directory below the log; none if the directory is a link, since its target may not
+/// belong to the table.
 fn own_files(source: &Source, directory: &str) -> Result<Vec<FileMeta>> {
     if source.storage.is_link(directory) {
         return Ok(Vec::new());
@@ -218,10 +218,10 @@ fn is_temporary(name: &str) -> bool {
 }
 
 /// Returns the newest version that was committed at or before the cutoff.
-fn last_expired(listing: &LogListing, cutoff: i64) -> Option<u64> {
+fn current_at(listing: &LogListing, cutoff: i64) -> Option<u64> {
     let times = file_timestamps(&listing.commits);
-    let expired = times.iter().rfind(|(_, time)| *time <= cutoff);
-    expired.map(|(commit, _)| commit.version)
+    let newest = times.iter().rfind(|(_, time)| *time <= cutoff);
+    newest.map(|(commit, _)| commit.version)
 }
 
 /// Returns the newest checkpoint from which every version within the retention period can be reconstructed;
@@ -232,7 +232,7 @@ fn kept_checkpoint(
     snapshot: &Snapshot,
     report: &mut LogCleanup,
 ) -> Result<Option<CheckpointInstance>> {
-    let Some(last) = last_expired(listing, report.cutoff) else {
+    let Some(current) = current_at(listing, report.cutoff) else {
         report
             .notes
             .push("no commit is at or before the cutoff".to_owned());
@@ -240,7 +240,7 @@ fn kept_checkpoint(
     };
     for checkpoint in listing.checkpoints.iter().rev() {
         let version = checkpoint.version;
-        if version > last {
+        if version > current {
             continue;
         }
         let reason = match why_incomplete(source, listing, snapshot, checkpoint) {
@@ -255,7 +255,7 @@ fn kept_checkpoint(
     }
     if report.notes.is_empty() {
         report.notes.push(format!(
-            "there is no checkpoint at or before version {last}"
+            "there is no checkpoint at or before version {current}"
         ));
     }
     Ok(None)
@@ -291,8 +291,8 @@ fn why_incomplete(
     }
 }
 
-/// Returns `true` if the feature `checkpointProtection` allows the removal of these versions: either all
-/// protected versions at once, or versions whose protocols this build supports.
+/// Returns `true` if the feature `checkpointProtection` allows the removal of the versions before `first`:
+/// these are all protected versions, or this build can write their protocols.
 fn may_truncate(
     source: &Source,
     listing: &LogListing,
