@@ -15,7 +15,7 @@ use crate::log::history::{
 };
 use crate::log::{Catalog, LogListing, VersionedFile};
 use crate::replay::Source;
-use crate::snapshot::load::load_ahead;
+use crate::snapshot::load::load_prefetching;
 use crate::storage::{CachedStorage, in_background};
 
 mod commit;
@@ -151,7 +151,7 @@ impl Table {
     fn load(&self, at: At, strict: Option<bool>, prefetch_tail: bool) -> Result<Snapshot> {
         let strict = strict.unwrap_or(self.strict);
         let load = |target| {
-            load_ahead(&self.source, target, strict, prefetch_tail)
+            load_prefetching(&self.source, target, strict, prefetch_tail)
                 .map_err(|error| self.with_uri(error))
         };
         match at {

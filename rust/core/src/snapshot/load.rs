@@ -38,12 +38,12 @@ const MAX_EARLY_BYTES: u64 = 1 << 20;
 /// `table.not_found`, `version.not_found`; Corrupt with the file if the version cannot be
 /// reconstructed, or, if `strict`, with the code of its first warning.
 pub fn load(source: &Source, target: Option<u64>, strict: bool) -> Result<Snapshot> {
-    load_ahead(source, target, strict, false)
+    load_prefetching(source, target, strict, false)
 }
 
 /// Loads a version as [`load`]. With `prefetch_tail`, for a caller that will probably read its files, the
 /// commits after the checkpoint are fetched together with the version's own.
-pub fn load_ahead(
+pub fn load_prefetching(
     source: &Source,
     target: Option<u64>,
     strict: bool,
