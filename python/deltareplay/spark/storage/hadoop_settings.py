@@ -1,7 +1,7 @@
 """Hadoop's settings of file systems as storage options.
 
-A setting of the path's own bucket (S3A) or account (ABFS) takes precedence over that of all; those
-of other buckets, accounts and stores have no effect.
+A setting of the path's own bucket (S3A) or account (ABFS) takes precedence over the general one;
+settings of other buckets, accounts and stores have no effect.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _OPTIONS = {
     _GCS: {"fs.gs.auth.service.account.json.keyfile": "google_service_account"},
 }
 
-#: The classes of S3A whose credentials are other settings, or none.
+#: The classes of S3A that take the credentials from other settings, or need none.
 _S3A_ANONYMOUS = "AnonymousAWSCredentialsProvider"
 _S3A_PROVIDERS = (
     "SimpleAWSCredentialsProvider",
@@ -56,7 +56,7 @@ _AZURE_SETTINGS = (
     "fs.azure.account.oauth2.client.endpoint",
 )
 
-#: The credentials that Azure's settings choose, by the kind or the class.
+#: Types of credentials by Azure's type of authentication or, for OAuth, the provider's class.
 _AZURE_CREDENTIALS = {
     "SharedKey": "access_key",
     "SAS": "sas_token",
@@ -96,19 +96,19 @@ def storage_options(path: str, settings: Mapping[str, str]) -> dict[str, str]:
     prefix = _PREFIXES.get(location.scheme)
     if prefix is None:
         return {}
-    own, names = _own_settings(location.netloc, prefix, settings)
-    derived = _derived_options(own, location.netloc)
-    unknown = sorted(names[key] for key in own if key not in _OPTIONS[prefix])
+    applied, names = _applied_settings(location.netloc, prefix, settings)
+    derived = _derived_options(applied, location.netloc)
+    unknown = sorted(names[key] for key in applied if key not in _OPTIONS[prefix])
     if unknown:
         raise UnsupportedFeatureError(
             f"the setting {unknown[0]} is not supported: pass a deltareplay.Table with "
             "storage_options instead of the path",
             code="spark.hadoop",
         )
-    return {_OPTIONS[prefix][key]: value for key, value in own.items()} | derived
+    return {_OPTIONS[prefix][key]: value for key, value in applied.items()} | derived
 
 
-def _own_settings(
+def _applied_settings(
     authority: str, prefix: str, settings: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Return the settings that apply, by their names without bucket and account.
@@ -116,11 +116,11 @@ def _own_settings(
     Returns:
         Their values, and their full names.
     """
-    general = _of_all_buckets if prefix == _S3A else _of_all_accounts
+    without_owner = _without_bucket if prefix == _S3A else _without_account
     applied = []
     for name, value in settings.items():
         if name.startswith(prefix):
-            key, precedence = general(name, authority)
+            key, precedence = without_owner(name, authority)
             if precedence is not None:
                 applied.append((precedence, key, value, name))
     applied.sort(key=lambda setting: setting[0])
@@ -130,39 +130,39 @@ def _own_settings(
     )
 
 
-def _of_all_buckets(name: str, bucket: str) -> tuple[str, int | None]:
-    """Return the name for all buckets, and the precedence; None if it is another bucket's."""
+def _without_bucket(name: str, bucket: str) -> tuple[str, int | None]:
+    """Return the general name, and the precedence; this is None for another bucket."""
     if not name.startswith("fs.s3a.bucket."):
         return name, 0
     own = f"fs.s3a.bucket.{bucket}."
     return name.replace(own, _S3A), 1 if name.startswith(own) else None
 
 
-def _of_all_accounts(name: str, authority: str) -> tuple[str, int | None]:
-    """Return the name for all accounts, and the precedence; None if it is another account's."""
+def _without_account(name: str, authority: str) -> tuple[str, int | None]:
+    """Return the general name, and the precedence; this is None for another account."""
     general = next((key for key in _AZURE_SETTINGS if name.startswith(f"{key}.")), None)
     if general is None:
         return name, 0
     container, _, account = authority.partition("@")
-    if not account:  # the account is in other options
+    if not account:  # the path names no account
         return general, 1
     suffix = name.removeprefix(f"{general}.")
     return general, {account: 1, f"{container}.{account}": 2}.get(suffix)
 
 
-def _derived_options(own: dict[str, str], bucket: str) -> dict[str, str]:
-    """Remove the settings whose options have other values; return these options.
+def _derived_options(settings: dict[str, str], bucket: str) -> dict[str, str]:
+    """Remove the settings whose values need a conversion; return their storage options.
 
     >>> endpoint = {"fs.s3a.endpoint": "minio:9000", "fs.s3a.connection.ssl.enabled": "false"}
     >>> _derived_options(endpoint, "b")
     {'aws_endpoint': 'http://minio:9000', 'aws_allow_http': 'true'}
     """
     options: dict[str, str] = {}
-    is_plain = own.pop("fs.s3a.connection.ssl.enabled", "").lower() == "false"
-    path_style = own.pop("fs.s3a.path.style.access", None)
+    is_plain = settings.pop("fs.s3a.connection.ssl.enabled", "").lower() == "false"
+    path_style = settings.pop("fs.s3a.path.style.access", None)
     if path_style is not None:
         options["aws_virtual_hosted_style_request"] = str(path_style.lower() != "true").lower()
-    if endpoint := own.pop("fs.s3a.endpoint", ""):
+    if endpoint := settings.pop("fs.s3a.endpoint", ""):
         if "://" not in endpoint:
             endpoint = f"{'http' if is_plain else 'https'}://{endpoint}"
         if options.get("aws_virtual_hosted_style_request") == "true":
@@ -170,19 +170,19 @@ def _derived_options(own: dict[str, str], bucket: str) -> dict[str, str]:
         options["aws_endpoint"] = endpoint
         if endpoint.startswith("http://"):
             options["aws_allow_http"] = "true"
-    provider = _class_of(own.get("fs.s3a.aws.credentials.provider", ""))
+    provider = _class_of(settings.get("fs.s3a.aws.credentials.provider", ""))
     if provider in _S3A_PROVIDERS:
-        del own["fs.s3a.aws.credentials.provider"]
+        del settings["fs.s3a.aws.credentials.provider"]
         if provider == _S3A_ANONYMOUS:
             options["aws_skip_signature"] = "true"
-    kind = own.get("fs.azure.account.auth.type", "")
+    kind = settings.get("fs.azure.account.auth.type", "")
     if kind == "OAuth":
-        kind = _class_of(own.get("fs.azure.account.oauth.provider.type", ""))
+        kind = _class_of(settings.get("fs.azure.account.oauth.provider.type", ""))
     if kind in _AZURE_CREDENTIALS:
         options["azure_credential_type"] = _AZURE_CREDENTIALS[kind]
-        del own["fs.azure.account.auth.type"]
-        own.pop("fs.azure.account.oauth.provider.type", None)
-    if token_endpoint := own.pop("fs.azure.account.oauth2.client.endpoint", None):
+        del settings["fs.azure.account.auth.type"]
+        settings.pop("fs.azure.account.oauth.provider.type", None)
+    if token_endpoint := settings.pop("fs.azure.account.oauth2.client.endpoint", None):
         address = urlsplit(token_endpoint)
         options["azure_storage_authority_host"] = f"{address.scheme}://{address.netloc}"
         options["azure_storage_tenant_id"] = address.path.strip("/").partition("/")[0]
