@@ -57,8 +57,8 @@ def create_table(
         if_not_exists: Whether to return an existing table unchanged.
         or_replace: Whether to replace an existing table.
         storage_options: As for ``Table``.
-        catalog: As for ``Table``. With the property ``delta.feature.catalogManaged`` it manages the
-            table from the first version on, and is notified by ``Catalog.published``.
+        catalog: As for ``Table``. With the property ``delta.feature.catalogManaged`` the catalog
+            manages the table from the first version on, and is notified by ``Catalog.published``.
         durable: Whether a local commit is synced to disk before the call returns.
 
     Returns:
@@ -100,7 +100,7 @@ def create_table(
     columns, partitioning = schema_string(schema, defines=True), list(partition_columns)
     requested = location.properties(columns, partitioning, properties or {})
     location.table.native.create(columns, partitioning, requested, name, description, durable, mode)
-    return location.registered()
+    return location.register()
 
 
 @dataclass(frozen=True)
@@ -139,12 +139,12 @@ class WriteLocation:
             return dict(own)
         return self.staging.properties(schema, partition_columns, own)
 
-    def registered(self) -> Table:
-        """Register the table in its catalog, after its first version is written; return it."""
+    def register(self) -> Table:
+        """Register a staged table, after its first version is written; return the table."""
         if self.staging is None:
             return self.table
         first = self.table.snapshot()
-        catalog = self.staging.registered(
+        catalog = self.staging.register(
             first.metadata, first.protocol, first.domain_metadata, first.timestamp
         )
         return Table(self.staging.location, self.table.storage_options, catalog=catalog)

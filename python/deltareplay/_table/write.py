@@ -125,7 +125,7 @@ def write(
         metadata, protocol = _native.new_table(columns, partitioning, requested)
         described = replace(metadata, name=name, description=description)
         written = _create_with_rows(table, described, protocol, mode, reader, where, **options)
-        location.registered()
+        location.register()
         return written
     if is_kept(table.uri, mode):
         return Written(None, {})

@@ -65,7 +65,7 @@ class UnityStaging:
             properties = extended
         return properties
 
-    def registered(
+    def register(
         self,
         metadata: Metadata,
         protocol: Protocol,

@@ -215,7 +215,7 @@ def _create(spark: SparkSession, location: WriteLocation, definition: Definition
         _MODES[definition.mode],
         definition.cluster_by,
     )
-    return location.registered()
+    return location.register()
 
 
 def check_hides_no_files(table: Table) -> None:

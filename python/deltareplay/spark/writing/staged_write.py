@@ -471,7 +471,7 @@ def commit_rows(
         staged.discard()
         return WrittenVersion(None, metrics)
     version = commit_or_discard(transaction, staged.discard)
-    location.registered()
+    location.register()
     if version is not None:
         after_write(spark, target, version, files.adds)
     return WrittenVersion(version, metrics if version is not None else {})
