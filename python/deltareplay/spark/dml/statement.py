@@ -6,7 +6,7 @@ import json
 import re
 import time
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any
 
 from deltareplay._protocol.schema import Field
 from deltareplay._snapshot.snapshot import Snapshot
@@ -23,13 +23,14 @@ from deltareplay.spark.writing.target_table import TargetTable, check_writable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from typing import TypeAlias
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from deltareplay._expressions.filters import Filter
     from deltareplay._transaction.transaction import Transaction
 
-    Expression = Union[str, Column]  # noqa: UP007 evaluated where pyspark may be missing
+    Expression: TypeAlias = str | Column
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ class DmlStatement:
     Attributes:
         snapshot: The version that is read.
         target: The table after the commit.
+        root: As in ``read``.
         txn: Application and version of an idempotent statement.
         session_txn: Application and version from the session's settings; None if ``txn`` is set.
         user_metadata: Any text for the commit.
@@ -73,7 +75,7 @@ class DmlStatement:
         )
         target = TargetTable.of(snapshot)
         check_writable(target.protocol)
-        target.refuse_hidden()
+        target.refuse_hidden_names()
         session_txn = settings.transaction(spark) if txn is None else None
         if user_metadata is None:
             user_metadata = settings.user_metadata(spark)
@@ -122,7 +124,7 @@ class DmlStatement:
         }
 
     def candidates(self, filter: Filter | None) -> Candidates:
-        """Return the files that match a filter."""
+        """Return the files whose rows may match a filter."""
         return Candidates.of(self.spark, self.snapshot, filter, self.root)
 
     def empty(self, alias: str) -> DataFrame:
@@ -134,8 +136,8 @@ class DmlStatement:
     ) -> tuple[Candidates, DataFrame]:
         """Return the files that may have matching rows, and record them as read.
 
-        Without a condition, these are all files. The second value is an empty frame whose topmost
-        node is the condition's filter.
+        Without a condition, these are all files. The second value is an empty frame; with a
+        condition, its topmost node is the condition's filter.
         """
         empty, filter = self.empty(alias), None
         frame = empty

@@ -214,9 +214,9 @@ class TargetTable:
                 code="write.partitions",
             )
         check_writable(self.protocol)
-        self.refuse_hidden()
+        self.refuse_hidden_names()
 
-    def refuse_hidden(self) -> None:
+    def refuse_hidden_names(self) -> None:
         """Check that no column has the name of a column that a statement adds."""
         mode = mapping_mode(self.properties)
         for field in self.fields:
