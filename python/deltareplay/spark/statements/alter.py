@@ -132,7 +132,7 @@ def _add_constraint(parser: Parser) -> Call:
             "ADD CONSTRAINT without CHECK", "Delta tables have CHECK constraints only"
         )
     parser.needs("(")
-    expression = parser.log_expression()
+    expression = parser.expression_for_log()
     parser.needs(")")
     return Call("add_constraint", name, expression)
 
@@ -344,7 +344,7 @@ class ChangeColumn:
         if parser.takes("COMMENT"):
             return cls(path, comment=parser.string())
         if parser.takes("SET", "DEFAULT"):
-            return cls(path, default=parser.log_expression((",",)))
+            return cls(path, default=parser.expression_for_log((",",)))
         if parser.takes("DROP", "DEFAULT"):
             return cls(path, drops="DEFAULT")
         if parser.takes("DROP", "NOT", "NULL"):

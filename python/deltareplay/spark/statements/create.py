@@ -321,7 +321,7 @@ def _column_property(parser: Parser) -> tuple[str | None, Any]:
     if parser.takes("COMMENT"):
         return "comment", parser.string()
     if parser.takes("DEFAULT"):
-        return "default", parser.log_expression(
+        return "default", parser.expression_for_log(
             (",",), ("COMMENT",), ("NOT", "NULL"), ("GENERATED",)
         )
     if parser.token.is_word("CONSTRAINT", *_CONSTRAINED):
@@ -333,7 +333,7 @@ def _column_property(parser: Parser) -> tuple[str | None, Any]:
         parser.needs("BY", "DEFAULT")
     parser.needs("AS")
     if is_always and parser.takes("("):
-        computed = parser.log_expression()
+        computed = parser.expression_for_log()
         parser.needs(")")
         return "computed", computed
     parser.needs("IDENTITY")

@@ -30,7 +30,7 @@ class Optimize(Statement):
 
     def read_clauses(self, parser: Parser) -> None:
         self.full = parser.takes("FULL")
-        self.where = parser.log_expression(("ZORDER", "BY")) if parser.takes("WHERE") else None
+        self.where = parser.expression_for_log(("ZORDER", "BY")) if parser.takes("WHERE") else None
         if parser.takes("ZORDER", "BY"):
             self.z_order_by = parser.column_list(optional=True)
 
@@ -56,7 +56,7 @@ class Reorg(Statement):
     where: str | None = None
 
     def read_clauses(self, parser: Parser) -> None:
-        self.where = parser.log_expression(("APPLY", "(")) if parser.takes("WHERE") else None
+        self.where = parser.expression_for_log(("APPLY", "(")) if parser.takes("WHERE") else None
         parser.needs("APPLY", "(", "PURGE", ")")
 
     def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:

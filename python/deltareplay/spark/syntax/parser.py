@@ -258,7 +258,7 @@ class Parser:
             raise self.expected(expected)
         return self.since(start)
 
-    def log_expression(self, *stops: tuple[str, ...]) -> Sql:
+    def expression_for_log(self, *stops: tuple[str, ...]) -> Sql:
         """Return the expression as ``until`` does, with escaped strings, for the log."""
         expression = self.until(*stops)
         return expression.edited(
