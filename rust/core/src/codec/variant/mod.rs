@@ -24,7 +24,7 @@ mod shredded;
 use dictionary::Dictionary;
 use shredded::Shredded;
 
-/// A variant null: the value of a row that has a value in neither column, contrary to the specification.
+/// A variant null: the value of a row without `value` and `typed_value`, which the specification forbids.
 const NULL: u8 = 0;
 
 /// Returns the variants as `metadata` and `value`.
@@ -32,7 +32,7 @@ const NULL: u8 = 0;
 /// # Errors
 ///
 /// Corrupt: `variant.columns` (not the columns of a variant), `variant.metadata`, `variant.value`,
-/// `variant.conflict` (a value both typed and untyped), `variant.size` (more than 2 GiB in total).
+/// `variant.conflict` (a value or a field both typed and untyped), `variant.size` (more than 2 GiB in total).
 pub fn unshred(rows: &StructArray) -> Result<StructArray> {
     let metadata = rows
         .column_by_name("metadata")
