@@ -35,7 +35,7 @@ pub use unordered::{Unordered, unordered};
 /// The largest default size of the pool.
 pub const MAX_DEFAULT_THREADS: usize = 32;
 
-/// The maximum time of a wait for a result or for a change, between two checks for an interrupt.
+/// The longest time that a thread waits for a result or a change before it checks for an interrupt.
 const WAIT: Duration = Duration::from_millis(20);
 
 static POOL: PerProcess<ThreadPool> = PerProcess::new();
