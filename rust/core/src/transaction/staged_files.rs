@@ -9,7 +9,7 @@ use crate::spec::properties::TableProperties;
 use crate::storage::{now, pool};
 use crate::write::StagedFile;
 
-/// The age from which files are checked again, in milliseconds; half of a shorter retention.
+/// The age from which files are checked, in milliseconds, unless half of the retention is shorter.
 const CHECKED_AGE: i64 = 60 * 60 * 1000;
 
 impl Transaction {
@@ -17,7 +17,7 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// Storage: `rows.vacuumed` for one that is gone, or has another size.
+    /// Storage: `rows.vacuumed` for a file that is gone, or has another size.
     pub(super) fn check_staged(&self) -> Result<()> {
         if self.staged_files.is_empty() {
             return Ok(());
@@ -47,8 +47,8 @@ impl Transaction {
 }
 
 fn vacuumed(file: &StagedFile) -> Error {
-    let message = "this file was written for the commit, and is gone or has another size: writing took longer \
-                   than delta.deletedFileRetentionDuration, and a vacuum ran meanwhile. Nothing was committed: \
-                   write again, and set a longer retention";
+    let message = "this file was written for the commit, and is gone or has another size: probably a \
+                   vacuum deleted it, since writing took longer than delta.deletedFileRetentionDuration. \
+                   Nothing was committed: write again, and set a longer retention";
     Error::storage("rows.vacuumed", message).at_path(file.path.clone())
 }
