@@ -115,7 +115,7 @@ impl<'a> ExpressionBinder<'a> {
             } => {
                 let lower = |pattern: String| pattern.to_lowercase();
                 let pattern = like_pattern(pattern, escape_char.as_deref(), lower)?;
-                let text = named("lower", vec![self.value(expr)?])?;
+                let text = call_named("lower", vec![self.value(expr)?])?;
                 negated_if(Typed::like(text, pattern)?, *negated)
             }
             Expr::RLike {
@@ -181,7 +181,7 @@ impl<'a> ExpressionBinder<'a> {
     }
 
     fn unary(&mut self, op: UnaryOperator, expr: &Expr) -> Result<Typed> {
-        // the minimum of BIGINT, whose digits alone are out of range
+        // the minimum of INT or BIGINT is in range, its digits alone are not
         if let (UnaryOperator::Minus, Expr::Value(value)) = (op, expr)
             && let Value::Number(digits, long) = &value.value
         {
@@ -190,7 +190,7 @@ impl<'a> ExpressionBinder<'a> {
         let value = self.value(expr)?;
         match op {
             UnaryOperator::Plus => Ok(value),
-            UnaryOperator::Minus => named("-", vec![value]),
+            UnaryOperator::Minus => call_named("-", vec![value]),
             UnaryOperator::Not | UnaryOperator::BangNot => negated_if(value, true),
             other => Err(unsupported(&format!("the operator {other} here"))),
         }
@@ -212,7 +212,7 @@ impl<'a> ExpressionBinder<'a> {
                     Node::Or(parts)
                 }))
             }
-            BinaryOperator::StringConcat => named("concat", self.values([left, right])?),
+            BinaryOperator::StringConcat => call_named("concat", self.values([left, right])?),
             _ => {
                 let left = self.value(left)?;
                 Typed::arithmetic(op, left, self.value(right)?)
@@ -305,14 +305,14 @@ impl<'a> ExpressionBinder<'a> {
             } => {
                 let parts = [substring_from, substring_for].into_iter().flatten();
                 let parts = [expr].into_iter().chain(parts).map(AsRef::as_ref);
-                named("substring", self.values(parts)?)
+                call_named("substring", self.values(parts)?)
             }
             Expr::Trim {
                 trim_where: None,
                 trim_what: None,
                 expr,
                 trim_characters: None,
-            } => named("trim", vec![self.value(expr)?]),
+            } => call_named("trim", vec![self.value(expr)?]),
             Expr::Extract { field, expr, .. } => {
                 let name = match field {
                     DateTimeField::Year => "year",
@@ -322,16 +322,16 @@ impl<'a> ExpressionBinder<'a> {
                     DateTimeField::Minute => "minute",
                     other => return Err(unsupported(&format!("EXTRACT of {other}"))),
                 };
-                named(name, vec![self.value(expr)?])
+                call_named(name, vec![self.value(expr)?])
             }
             Expr::Ceil {
                 expr,
                 field: CeilFloorKind::DateTimeField(DateTimeField::NoDateTime),
-            } => named("ceil", vec![self.value(expr)?]),
+            } => call_named("ceil", vec![self.value(expr)?]),
             Expr::Floor {
                 expr,
                 field: CeilFloorKind::DateTimeField(DateTimeField::NoDateTime),
-            } => named("floor", vec![self.value(expr)?]),
+            } => call_named("floor", vec![self.value(expr)?]),
             other => Err(unsupported(&clipped(&other.to_string()))),
         }
     }
@@ -355,12 +355,12 @@ impl<'a> ExpressionBinder<'a> {
             ("isnotnull", [value]) => self.is_null(value, true),
             ("current_timestamp" | "now", []) => Ok(self.now()),
             ("current_date" | "curdate", []) => self.now().cast(&DataType::Date32),
-            _ => named(name, self.values(arguments.iter().copied())?),
+            _ => call_named(name, self.values(arguments.iter().copied())?),
         }
     }
 }
 
-fn named(name: &str, mut arguments: Vec<Typed>) -> Result<Typed> {
+fn call_named(name: &str, mut arguments: Vec<Typed>) -> Result<Typed> {
     if let Some(data_type) = cast_of(name)
         && arguments.len() == 1
         && let Some(only) = arguments.pop()
