@@ -82,7 +82,7 @@ def test_columns_select_files(spark: Any, path: str) -> None:
         selected, others = (
             set(snapshot.files(["path"], filter)["path"].to_pylist())
             for filter in (
-                make(condition, snapshot, "target", lambda frame=frame: frame)
+                make(condition, snapshot, "target", frame)
                 for make in (target_filter, negated_target_filter)
             )
         )
@@ -105,7 +105,7 @@ def test_conditions_with_python_functions_skip_no_files(spark: Any, path: str) -
     small = sf.udf(lambda value: value < 5, "boolean")(sf.col("id"))
     for condition in (small, (sf.col("id") < 5) & small):
         frame = empty.where(condition)
-        filter = target_filter(condition, snapshot, "target", lambda frame=frame: frame)
+        filter = target_filter(condition, snapshot, "target", frame)
         assert snapshot.files(["path"], filter).num_rows == 4
 
 

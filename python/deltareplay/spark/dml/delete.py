@@ -85,7 +85,7 @@ def _run(
     candidates, frame = statement.matching_files(transaction, where, target_alias)
     covered = candidates.numbers()
     if where is not None:
-        negation = negated_target_filter(where, statement.snapshot, target_alias, lambda: frame)
+        negation = negated_target_filter(where, statement.snapshot, target_alias, frame)
         covered -= candidates.numbers(negation)
     rewrite = Rewrite(candidates, statement.target, transaction)
     matches = candidates.rows(candidates.numbers() - covered)

@@ -97,7 +97,7 @@ def replace_matching(
         joined = analyzed(lambda: empty.join(source.rows, matches()))
         filter = None
         if on is not None:
-            filter = target_filter(on, statement.snapshot, alias, lambda: joined, joined=True)
+            filter = target_filter(on, statement.snapshot, alias, joined, joined=True)
         record_read(transaction, filter)
         candidates = statement.candidates(filter)
         with source.stable(target, statement.root) as stable:

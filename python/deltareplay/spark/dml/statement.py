@@ -143,7 +143,7 @@ class DmlStatement:
         frame = empty
         if where is not None:
             frame = analyzed(lambda: empty.where(as_column(where)))
-            filter = target_filter(where, self.snapshot, alias, lambda: frame)
+            filter = target_filter(where, self.snapshot, alias, frame)
         record_read(transaction, filter)
         return self.candidates(filter), frame
 

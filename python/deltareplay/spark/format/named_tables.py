@@ -21,7 +21,7 @@ from deltareplay.spark.definition.definition import (
 from deltareplay.spark.dml.statement import analyzed, as_column
 from deltareplay.spark.format import batch_writes
 from deltareplay.spark.format.options import normalized_mode
-from deltareplay.spark.scan.skipping import printed
+from deltareplay.spark.scan.skipping import column_sql
 from deltareplay.spark.schema.fields import struct_type
 from deltareplay.spark.session import capabilities
 from deltareplay.spark.storage.hadoop_path import root_in_spark
@@ -83,7 +83,7 @@ def overwrite(
     snapshot = lookup.find(spark, names.table_parts(name)).table().snapshot()
     empty = spark.createDataFrame([], struct_type(TargetTable.of(snapshot).fields))
     column = as_column(condition)
-    text = printed(column, analyzed(lambda: empty.where(column)))
+    text = column_sql(column, analyzed(lambda: empty.where(column)))
     if text is None:
         raise InvalidArgumentError(
             f"the condition {column} cannot be written as SQL: pass sf.expr('...')",

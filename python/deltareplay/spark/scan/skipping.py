@@ -13,8 +13,6 @@ from deltareplay.spark.session import capabilities, internals
 from deltareplay.spark.syntax import qualifiers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from deltareplay._expressions.filters import Filter
@@ -25,7 +23,7 @@ def target_filter(
     condition: str | Column | None,
     snapshot: Snapshot,
     alias: str,
-    analyzed: Callable[[], DataFrame],
+    frame: DataFrame,
     *,
     joined: bool = False,
 ) -> Filter | None:
@@ -37,12 +35,11 @@ def target_filter(
         condition: SQL text, or a column.
         snapshot: The version of the target.
         alias: The table's name in the condition.
-        analyzed: Returns a frame whose topmost node has the condition, for a column.
+        frame: Any frame; for a column, its topmost node has the condition.
         joined: Whether the condition may refer to a source, too.
     """
     if condition is None:
         return None
-    frame = analyzed()
     text = _sql(condition, frame, alias)
     return skipping_filter(text, frame.sparkSession, snapshot, alias, joined=joined)
 
@@ -52,8 +49,8 @@ def negated_partition_filter(
 ) -> Filter | None:
     """Return a filter that is true in partitions where a condition is false or null.
 
-    The result is None if the condition does not use only partition columns, or if only Spark
-    understands it.
+    The result is None if the condition uses other columns, if only Spark understands it, or if
+    the table has no partitions.
     """
     partitions = set(snapshot.partition_columns)
     schema = Struct.parse(snapshot.schema_json)
@@ -67,17 +64,17 @@ def negated_target_filter(
     condition: str | Column,
     snapshot: Snapshot,
     alias: str,
-    analyzed: Callable[[], DataFrame],
+    frame: DataFrame,
 ) -> Filter | None:
     """Return a filter that is true wherever a condition is false or null; None selects all."""
-    frame = analyzed()
     text = _sql(condition, frame, alias)
     text = None if text is None else _negated(text)
     return skipping_filter(text, frame.sparkSession, snapshot, alias, joined=False)
 
 
 def _negated(condition: str) -> str:
-    """Return SQL that is true wherever a condition, which may end with a comment, is not."""
+    """Return SQL that is true wherever a condition is false or null."""
+    # without the line break, a comment at the end of the condition would hide the rest
     return f"NOT (({condition}\n) IS TRUE)"
 
 
@@ -93,7 +90,7 @@ def skipping_filter(
     """Return a filter that is true wherever a condition is; None selects all files.
 
     Args:
-        text: The condition; None if there is none.
+        text: The condition; None if there is none, or if it cannot be written as SQL.
         spark: The session.
         snapshot: The version of the table.
         alias: The table's name in the condition.
@@ -114,15 +111,18 @@ def _sql(condition: str | Column, frame: DataFrame, alias: str) -> str | None:
     """Return a condition as SQL, in which only the alias qualifies columns of the table."""
     if isinstance(condition, str):
         return condition
-    text = printed(condition, frame)
+    text = column_sql(condition, frame)
     if isinstance(alias, TableAlias):
         table = (*alias.namespace, alias)
         return qualifiers.with_aliases(text, qualifiers.aliases(table, alias))
     return text
 
 
-def printed(condition: Column, frame: DataFrame) -> str | None:
-    """Return a column as SQL; on classic Spark, it is printed from the plan's top node."""
+def column_sql(condition: Column, frame: DataFrame) -> str | None:
+    """Return a column as SQL, on classic Spark from the topmost node of the frame.
+
+    The result is None if Connect's column has a part that is not translated.
+    """
     if not capabilities.is_classic(frame.sparkSession):
         return connect_sql.sql(condition, frame.sparkSession)
     rules = internals.jvm(frame.sparkSession).org.apache.spark.sql.catalyst.optimizer

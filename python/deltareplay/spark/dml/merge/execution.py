@@ -104,9 +104,7 @@ def execute(arguments: MergeArguments, clauses: Sequence[Clause]) -> Written:
         joined = execution.check(empty, source.rows)
         filter = None
         if not any(clause.when == _NOT_BY_SOURCE for clause in clauses):
-            filter = target_filter(
-                on, statement.snapshot, target_alias, lambda: joined, joined=True
-            )
+            filter = target_filter(on, statement.snapshot, target_alias, joined, joined=True)
         record_read(transaction, filter)
         storing_from = time.monotonic()
         with source.stable(statement.target, arguments.root) as rows:
