@@ -14,22 +14,22 @@ if TYPE_CHECKING:
 
 
 def from_arrow(spark: SparkSession, rows: pa.Table, schema: Any = None) -> DataFrame:
-    """Convert a small Arrow table to a DataFrame: directly from Spark 4 on, row by row before.
+    """Convert a small Arrow table to a DataFrame; before Spark 4, row by row.
 
     Args:
         spark: The session.
-        rows: A table of plain types.
+        rows: A table without maps inside of other types.
         schema: Spark's schema, if the Arrow types are not enough.
     """
     if rows.num_rows == 0:  # PySpark infers types from rows, and Connect accepts no empty table
         return spark.createDataFrame([], schema or spark_schema(rows.schema))
     if version(spark) >= (4, 0):
         return spark.createDataFrame(rows, schema)
-    maps = [pa.types.is_map(column.type) for column in rows.schema]
+    are_maps = [pa.types.is_map(column.type) for column in rows.schema]
     values = [
         tuple(
             dict(value) if is_map and value is not None else value
-            for is_map, value in zip(maps, row.values(), strict=True)
+            for is_map, value in zip(are_maps, row.values(), strict=True)
         )
         for row in rows.to_pylist()
     ]
