@@ -95,6 +95,6 @@ def _rows(
     for column, expression in zip(columns, projected, strict=True):
         if column.is_partition:
             value = sf.col(names.quoted(column.physical)).cast(spark_type(column.logical_type))
-            expression = value.alias(column.name, metadata=column.metadata)
+            expression = value.alias(column.name, metadata=column.metadata_without_id)
         selected.append(expression)
     return rows.select(*selected, *(sf.col(field.name) for field in CHANGE_FIELDS))

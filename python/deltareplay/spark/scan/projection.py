@@ -60,7 +60,10 @@ class ExtraColumns:
 def columns(
     table_columns: list[Column], extra: ExtraColumns, materialized: tuple[str, str] | None
 ) -> list[SparkColumn]:
-    """Return the columns of the table in order, then the additional ones."""
+    """Return the columns of the table in order, then the additional ones.
+
+    ``materialized`` names the columns of data files with row ids and row commit versions.
+    """
     return [*map(_logical, table_columns), *_extra(extra, materialized)]
 
 
@@ -68,7 +71,7 @@ def _logical(column: Column) -> SparkColumn:
     from pyspark.sql import functions as sf
 
     if column.is_void:
-        return sf.lit(None).alias(column.name, metadata=column.metadata)
+        return sf.lit(None).alias(column.name, metadata=column.metadata_without_id)
     stored = sf.col(names.quoted(column.physical))
     if column.is_renamed_inside:
         # by position: values do not change, fields get the names of the table
