@@ -61,7 +61,7 @@ def split(parser: Parser) -> list[tuple[Prefix, Parser]] | None:
 
 
 def _with(parser: Parser) -> Prefix:
-    """Parse ``WITH``, if the statement begins with it and all of its queries are complete."""
+    """Parse ``WITH``, if the statement begins with it and each of its names has a query."""
     if not parser.takes("WITH"):
         return Prefix()
     parser.takes("RECURSIVE")
@@ -80,7 +80,7 @@ def _with(parser: Parser) -> Prefix:
 
 
 def _skip_query(parser: Parser) -> bool:
-    """Move past a query of ``WITH``, from what follows its name; return whether it is complete.
+    """Move past what follows a name that ``WITH`` defines; return whether it has a query.
 
     The names of columns, the limit of a recursion and ``AS`` may be left out.
     """
