@@ -80,7 +80,7 @@ def parameters(arguments: Mapping[str, str | None] | None) -> str:
 
 
 def _unwrapped(text: str | None) -> str:
-    """Return a parameter; strings in a JSON list are joined, since writers wrap conditions."""
+    """Return a parameter; strings in a JSON list, in which writers wrap conditions, are joined."""
     if not text or text in ("[]", "{}", "null"):
         return ""
     try:
@@ -93,7 +93,7 @@ def _unwrapped(text: str | None) -> str:
 
 
 def _with_display_columns(commit: dict[str, Any]) -> dict[str, Any]:
-    """Add the columns ``effect`` and ``by`` to a commit, for a person."""
+    """Add the columns ``effect`` and ``by`` to a commit."""
     return {**commit, "effect": effect(commit), "by": author(commit).replace("Apache-", "")}
 
 
@@ -128,12 +128,12 @@ def watch(
     *,
     start: Annotated[
         int | None,
-        typer.Option("--from", metavar="VERSION", help="Begin here; default: what comes next."),
+        typer.Option("--from", metavar="VERSION", help="The first version; default: the next one."),
     ] = None,
     rows: Annotated[
         bool, typer.Option("--rows", help="Show the changed rows instead of the commits.")
     ] = False,
-    limit: Annotated[int, limit_option("Stop after this number; 0 means never.")] = 0,
+    limit: Annotated[int, limit_option("Stop after this many lines; 0: never.")] = 0,
     interval: Annotated[
         float,
         typer.Option(
