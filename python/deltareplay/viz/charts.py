@@ -1,7 +1,7 @@
 """Charts as SVG without a library: columns, bars, treemaps, and the marks of their axes.
 
-Shapes are stretched with the page, text is not: an outer SVG in percent has the text, an inner one
-with its own coordinates has one path for each series.
+Shapes are stretched with the page, text is not: an outer SVG has the text at positions in percent,
+an inner one has the shapes of a chart in its own coordinates.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ class Axes:
 
     Attributes:
         numbers: Returns the marks of the vertical axis up to a value.
-        label: Formats a value.
+        format_value: Returns the label of a mark of the vertical axis.
         ticks: Positions from 0 to 1 with their labels.
     """
 
     numbers: Callable[[float], list[float]]
-    label: Callable[[float], str]
+    format_value: Callable[[float], str]
     ticks: Sequence[tuple[float, str]]
 
 
@@ -80,14 +80,16 @@ def columns(bars: Sequence[Bar], axes: Axes, label: str, height: int = 180) -> H
             edge = zero
             for index, value in enumerate(values):
                 if value > 0:
-                    shape = _column(bar, edge, sign * value * scale)
+                    shape = _segment(bar, edge, sign * value * scale)
                     shapes.setdefault(f"{series}{index + 1}", []).append(shape)
                     edge += sign * value * scale
     levels = [Level(zero, kind="base")]
     marks = axes.numbers(max(up, down))
     for sign, extent in ((-1.0, up), (1.0, down)):
         levels += [
-            Level(zero + sign * mark * scale, axes.label(mark)) for mark in marks if mark <= extent
+            Level(zero + sign * mark * scale, axes.format_value(mark))
+            for mark in marks
+            if mark <= extent
         ]
     hover = [
         tag(
@@ -165,7 +167,7 @@ def chart(
     )
 
 
-def _column(bar: Bar, y: float, length: float) -> str:
+def _segment(bar: Bar, y: float, length: float) -> str:
     gap = min(1.5, (bar.end - bar.begin) * WIDTH * 0.12)
     left = bar.begin * WIDTH + gap / 2
     # a single column as wide as the page looks like a mistake
@@ -274,9 +276,10 @@ def treemap(tiles: Sequence[Tile], label: str) -> Html:
 
 
 def squarified(weights: Sequence[float], aspect: float) -> list[tuple[float, float, float, float]]:
-    """Return rectangles in the unit square, nearly square once it is stretched by ``aspect``.
+    """Return rectangles in the unit square: x, y, width and height.
 
-    Their areas are in proportion to the weights, which are positive and descend.
+    Their areas are in proportion to the weights, which are positive and descend. Once the unit
+    square is ``aspect`` times as wide as it is high, they are nearly square.
 
     >>> squarified([3, 1], aspect=2)
     [(0.0, 0.0, 0.75, 1.0), (0.75, 0.0, 0.25, 1.0)]
@@ -377,7 +380,7 @@ def round_sizes(largest: float) -> list[float]:
 
 
 def round_times(first: int, last: int) -> list[tuple[int, str]]:
-    """Return times and their labels, at most seven.
+    """Return round times from ``first`` to ``last``, in milliseconds, with labels; at most seven.
 
     >>> day = 86_400_000
     >>> [label for _, label in round_times(0, 4 * day)]
