@@ -97,7 +97,7 @@ impl IdentityOptions {
         }
     }
 
-    pub(super) fn by(&self, way: MatchBy) -> RowIdentity {
+    pub(super) fn row_identity(&self, way: MatchBy) -> RowIdentity {
         RowIdentity {
             way,
             key: self.key.clone(),

@@ -19,7 +19,7 @@ use crate::codec::batches::Batches;
 use crate::error::{Error, Result};
 use crate::replay::Source;
 
-/// A stream gets no more tasks once it has this many pieces.
+/// A stream with this many pieces reads them before it gets more tasks.
 const MAX_PIECES: usize = 1024;
 
 type Tasks = Box<dyn Iterator<Item = Result<Task>> + Send>;
@@ -105,7 +105,8 @@ impl ChangeRows {
         Ok(pieces)
     }
 
-    /// Compares the rows of a task; a task with too many rows is split in halves, and returns nothing yet.
+    /// Compares the rows of a task, and returns its pieces. If there are too many rows, the halves of the
+    /// task become pending, and the result is empty.
     fn compare(&mut self, task: Task) -> Result<Vec<Piece>> {
         let (outcome, halves): (Compared, Option<[Task; 2]>) = match task {
             Task::Pieces(pieces) => return Ok(pieces),
@@ -119,7 +120,7 @@ impl ChangeRows {
                 else {
                     return Ok(Vec::new());
                 };
-                let identity = self.identity_options.by(*way);
+                let identity = self.identity_options.row_identity(*way);
                 let sides = (removed.clone(), new.clone());
                 let outcome = compare(self.reader(&identity, share), *stamp, sides)?;
                 let halves = share.halves();
@@ -147,7 +148,7 @@ impl ChangeRows {
     /// Computes the net outcome from the endpoints of the range if they suffice, otherwise through all
     /// commits.
     fn net(&self, plan: &NetPlan, share: Share) -> Result<Compared> {
-        let identity = self.identity_options.by(plan.way);
+        let identity = self.identity_options.row_identity(plan.way);
         let rows = self.reader(&identity, share);
         if let Ok(files) = plan.endpoint_files(&self.source.keys)
             && let Some(outcome) = endpoints::net(rows, plan.kind, &files)?

@@ -30,7 +30,7 @@ pub(super) fn row_events(
     let all = ShareReader {
         source,
         resolved: &resolved,
-        identity: &shuffle.identity_options.by(way),
+        identity: &shuffle.identity_options.row_identity(way),
         share: Share::ALL,
     };
     let schema = schema_of(&ROW_EVENTS);
