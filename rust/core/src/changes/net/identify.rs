@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 use crate::replay::Source;
 
 /// A share of the rows, by identity. All versions of a row are in the same share, so that shares can be
-/// compared separately, anywhere.
+/// compared separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::changes) struct Share {
     #[serde(rename = "number")]
@@ -70,8 +70,9 @@ pub(in crate::changes) struct RowIdentity {
 
 #[derive(Clone, Copy, Debug)]
 pub(in crate::changes) struct IdentifiedRow {
-    /// The index of its piece, and its position in the file.
+    /// The index of its piece.
     pub piece: u32,
+    /// Its position in the file.
     pub row: u64,
     pub identity: u128,
     /// A hash of its values, or its row commit version; 0 if the identity suffices. Rows with the same
@@ -81,14 +82,14 @@ pub(in crate::changes) struct IdentifiedRow {
 }
 
 impl IdentifiedRow {
-    /// Returns `true` if the key of the row has a null: as in SQL, it equals no other key, and only the values of
-    /// the row identify it.
+    /// Returns `true` if the row is identified by a key that has a null. As in SQL, such a key equals no
+    /// other, so the values identify the row.
     pub(super) fn has_null_key(&self) -> bool {
         self.identity == spread(self.value_hash)
     }
 }
 
-struct Identities {
+struct RowIdentifier {
     source: Source,
     resolved: Arc<ResolvedDefinition>,
     identity: RowIdentity,
@@ -114,14 +115,14 @@ impl ShareReader<'_> {
         halves.map_or(usize::MAX, |_| self.identity.most_rows)
     }
 
-    /// Returns the events on the rows of the pieces, batch by batch: piece, row, identity, value hash,
+    /// Returns the rows of the pieces, batch by batch, with the columns piece, row, identity, value hash,
     /// change, and with `with_values` a hash of all values.
     pub(super) fn row_events(
         &self,
         pieces: Vec<Piece>,
         with_values: bool,
     ) -> Result<PieceBatches<RecordBatch>> {
-        let identities = Identities {
+        let identifier = RowIdentifier {
             source: self.source.clone(),
             resolved: Arc::clone(self.resolved),
             key: self.resolved.indexes(&self.identity.key)?,
@@ -139,7 +140,7 @@ impl ShareReader<'_> {
             },
         };
         let map = move |index, piece: &Piece, batch| {
-            let rows = identities.of(index, piece, &batch)?;
+            let rows = identifier.identify(index, piece, &batch)?;
             Ok(Some(rows).filter(|rows| rows.num_rows() > 0))
         };
         Ok(read_pieces(
@@ -185,8 +186,8 @@ impl ShareReader<'_> {
     }
 }
 
-impl Identities {
-    fn of(&self, index: usize, piece: &Piece, batch: &RecordBatch) -> Result<RecordBatch> {
+impl RowIdentifier {
+    fn identify(&self, index: usize, piece: &Piece, batch: &RecordBatch) -> Result<RecordBatch> {
         let rows = batch.num_rows();
         let seed = self.identity.seed;
         let num_columns = match self.identity.way {
@@ -286,7 +287,7 @@ pub(super) fn long(column: Option<&ArrayRef>) -> Result<&Int64Array> {
     column.ok_or_else(invalid_columns)
 }
 
-/// Returns the values of a column without nulls.
+/// Returns the values of a column, which has no nulls.
 pub(super) fn values<T: ArrowPrimitiveType>(column: &ArrayRef) -> Result<&ScalarBuffer<T::Native>> {
     let column = column.as_primitive_opt::<T>();
     column
@@ -298,8 +299,8 @@ pub(super) fn values<T: ArrowPrimitiveType>(column: &ArrayRef) -> Result<&Scalar
 pub(super) fn tracked(column: Option<&ArrayRef>) -> Result<&Int64Array> {
     let numbers = long(column)?;
     if numbers.null_count() > 0 {
-        let message = "the table tracks rows, but a row has no id: ask the writer of the file, or pass the \
-            columns of a `key`";
+        let message = "the table tracks rows, but a row has no id or commit version: ask the writer of the \
+            file, or pass the columns of a `key`";
         return Err(Error::corrupt("changes.row_id", message));
     }
     Ok(numbers)
