@@ -27,7 +27,7 @@ pub(super) struct BatchRow {
 }
 
 impl BatchRow {
-    /// The position before the row is read.
+    /// A placeholder until the row is read.
     pub(super) const NONE: Self = Self {
         batch: u32::MAX,
         row: u32::MAX,
