@@ -11,7 +11,12 @@ from urllib.parse import quote, urlsplit, urlunsplit
 
 from deltareplay import _native
 from deltareplay._support.arguments import checked_methods
-from deltareplay._support.uris import is_name, option_name, refuse_signature, without_secrets
+from deltareplay._support.uris import (
+    is_table_name,
+    printable_option,
+    refuse_signature,
+    without_secrets,
+)
 
 if TYPE_CHECKING:
     from deltareplay.catalogs import Catalog, Credentials, Locator
@@ -37,8 +42,8 @@ class TableLocation:
     ) -> None:
         self._options = dict(storage_options or {})
         uri = os.fspath(uri)
-        if is_name(uri, catalog):
-            uri, resolved = self._named(uri, cast("Locator | str | None", catalog))
+        if is_table_name(uri, catalog):
+            uri, resolved = self._look_up(uri, cast("Locator | str | None", catalog))
         else:
             resolved = cast("Catalog | None", catalog)
         roots = None if allowed_roots is None else [os.fspath(root) for root in allowed_roots]
@@ -51,7 +56,7 @@ class TableLocation:
         #: The vended credentials, and until when they are reused, by the kind of access.
         self._vended: dict[str, tuple[Credentials | None, float]] = {}
 
-    def _named(self, name: str, catalog: Locator | str | None) -> tuple[str, Catalog | None]:
+    def _look_up(self, name: str, catalog: Locator | str | None) -> tuple[str, Catalog | None]:
         """Look up a table by its name: return its location and catalog, and set its options."""
         from deltareplay.catalogs._locate import locate
 
@@ -107,8 +112,9 @@ class TableLocation:
     def credentials(self, operation: Literal["READ", "READ_WRITE"]) -> Credentials | None:
         """Internal: return the credentials that the catalog vends, for Spark.
 
-        They are cached for a quarter of their lifetime, so that the steps of a statement share
-        them and each job starts with most of it left; without a limit if they do not expire.
+        They are cached for a quarter of their remaining lifetime, so that the steps of a statement
+        share them, and no job starts with credentials that soon expire. Those that do not expire
+        are always cached.
         """
         if self._catalog is None:
             return None
@@ -140,7 +146,7 @@ class TableLocation:
     def __repr__(self) -> str:
         text = repr(without_secrets(self.uri))
         if self._options:
-            text += f", storage_options=<{', '.join(sorted(map(option_name, self._options)))}>"
+            text += f", storage_options=<{', '.join(sorted(map(printable_option, self._options)))}>"
         if self._allowed_roots is not None:
             text += f", allowed_roots={[without_secrets(root) for root in self._allowed_roots]}"
         if self._strict:

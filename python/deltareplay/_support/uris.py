@@ -7,7 +7,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from deltareplay.exceptions import InvalidArgumentError
 
-#: Schemes of names, by the kind of catalog.
+#: Schemes of table names, one for each kind of catalog.
 CATALOG_SCHEMES = ("glue://", "hive://", "uc://")
 #: Signatures in a query: of Azure (SAS), S3 and Google Cloud Storage.
 _SIGNATURE = re.compile(
@@ -15,7 +15,7 @@ _SIGNATURE = re.compile(
 )
 
 
-def is_name(uri: str, catalog: object) -> bool:
+def is_table_name(uri: str, catalog: object) -> bool:
     """Return whether a URI is a name to look up in a catalog."""
     if catalog is None:
         return uri.startswith(CATALOG_SCHEMES)
@@ -38,7 +38,7 @@ def without_secrets(uri: str) -> str:
 
 
 def refuse_signature(uri: str) -> None:
-    """Check that a URI is not signed: a signature would be part of the path, also in messages.
+    """Check that a URI is not signed, since messages would show the signature.
 
     Raises:
         InvalidArgumentError: ``uri.form``.
@@ -57,10 +57,10 @@ _WORD = "(?:[a-z]{1,20}[0-9]{0,2}[a-z]{0,4}|[A-Z]{1,20}[0-9]{0,2}[A-Z]{0,4})"
 _OPTION = re.compile(rf"{_WORD}(?:[_.-]{_WORD}){{0,9}}")
 
 
-def option_name(key: str) -> str:
+def printable_option(key: str) -> str:
     """Return the key of a storage option for printing; hide one that may be a secret.
 
-    >>> option_name("aws_region"), option_name("SeCrEtKeY0123456789")
+    >>> printable_option("aws_region"), printable_option("SeCrEtKeY0123456789")
     ('aws_region', '…')
     """
     return key if _OPTION.fullmatch(key) else "…"

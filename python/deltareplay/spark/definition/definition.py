@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from deltareplay._protocol.schema import Field, converted, schema_json
-from deltareplay._support.uris import is_name, without_secrets
+from deltareplay._support.uris import is_table_name, without_secrets
 from deltareplay._table.create import WriteLocation
 from deltareplay.exceptions import InvalidArgumentError, TableNotFoundError
 from deltareplay.spark.catalog import lookup, registration
@@ -172,7 +172,7 @@ def _at_location(spark: SparkSession, definition: Definition, location: str | No
         raise InvalidArgumentError(
             "a table needs a name or a path: call tableName or location", code="definition.place"
         )
-    if is_name(location, None):
+    if is_table_name(location, None):
         return _create(spark, WriteLocation.of(location), definition)
     return _create(spark, WriteLocation(lookup.at_path(location)), definition)
 
