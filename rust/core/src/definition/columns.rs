@@ -7,7 +7,7 @@
 use serde_json::{Map, Value};
 
 use super::constraints::is_constraint;
-use super::{MODE, mode, with_schema};
+use super::{MAPPING_MODE, mode, with_schema};
 use crate::error::{Error, Result};
 use crate::expr::closest_columns;
 use crate::spec::Metadata;
@@ -339,7 +339,7 @@ fn mapped_column<'a>(
     })?;
     if mode(old) == "none" {
         let message = format!(
-            "the files of this table use the names of its columns: set {MODE} to name first"
+            "the files of this table use the names of its columns: set {MAPPING_MODE} to name first"
         );
         return Err(Error::invalid("alter.column_mapping", message));
     }

@@ -1,24 +1,24 @@
-//! Metadata of a table without a dropped feature.
+//! The metadata of a table after a feature is dropped.
 //!
 //! Protocol: "Column Mapping", "Clustered Table", "Type Widening".
 
 use serde_json::json;
 
 use super::clustering::clustering_columns;
-use super::{MAX_ID, MODE, remove_properties};
+use super::{MAPPING_MODE, MAX_COLUMN_ID, remove_properties};
 use crate::error::Result;
 use crate::spec::Metadata;
 use crate::spec::schema::StructType;
 
-/// Returns the old metadata without physical names and column ids: the files use the logical names.
+/// Returns the old metadata without physical names and column ids, for files that use the logical
+/// names.
 pub fn without_column_mapping(old: &Metadata) -> Result<Metadata> {
-    let mut new = without(old, "delta.columnMapping.")?;
-    remove_properties(&mut new, &[MODE, MAX_ID]);
+    let mut new = without_field_metadata(old, "delta.columnMapping.")?;
+    remove_properties(&mut new, &[MAPPING_MODE, MAX_COLUMN_ID]);
     Ok(new)
 }
 
-/// Returns the configuration of the clustering domain of a table without column mapping: it names the columns
-/// as `schema` spells them, where the old configuration has their physical names.
+/// Returns the configuration of the clustering domain with the names of `schema` instead of physical names.
 pub fn clustering_by_logical_names(schema: &StructType, old: &str) -> Result<String> {
     let columns = clustering_columns(schema, old)?;
     Ok(json!({"clusteringColumns": columns}).to_string())
@@ -26,11 +26,11 @@ pub fn clustering_by_logical_names(schema: &StructType, old: &str) -> Result<Str
 
 /// Returns the old metadata without the recorded type changes of its fields.
 pub fn without_type_changes(old: &Metadata) -> Result<Metadata> {
-    without(old, "delta.typeChanges")
+    without_field_metadata(old, "delta.typeChanges")
 }
 
 /// Removes the field metadata whose keys have this prefix, including nested fields.
-fn without(old: &Metadata, prefix: &str) -> Result<Metadata> {
+fn without_field_metadata(old: &Metadata, prefix: &str) -> Result<Metadata> {
     let mut schema = StructType::parse(&old.schema_string)?;
     schema.change_fields(&mut |field| field.metadata.retain(|key, _| !key.starts_with(prefix)));
     Ok(Metadata {

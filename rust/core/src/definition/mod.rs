@@ -28,8 +28,8 @@ pub mod widening;
 
 /// The property for the description of a table in SQL.
 const COMMENT: &str = "comment";
-const MODE: &str = "delta.columnMapping.mode";
-pub(crate) const MAX_ID: &str = "delta.columnMapping.maxColumnId";
+const MAPPING_MODE: &str = "delta.columnMapping.mode";
+pub(crate) const MAX_COLUMN_ID: &str = "delta.columnMapping.maxColumnId";
 const ID: &str = "delta.columnMapping.id";
 const PHYSICAL: &str = "delta.columnMapping.physicalName";
 
@@ -207,7 +207,7 @@ pub(crate) fn remove_properties(metadata: &mut Metadata, keys: &[&str]) {
 
 fn mode(metadata: &Metadata) -> String {
     metadata
-        .property(MODE)
+        .property(MAPPING_MODE)
         .unwrap_or("none")
         .to_ascii_lowercase()
 }
@@ -218,8 +218,8 @@ fn check_mode(old: &Metadata, new: &Metadata) -> Result<()> {
         return Ok(());
     }
     let message = format!(
-        "{MODE} of an existing table can only change from none to name, not from {before} to {after}; to \
-         remove column mapping, drop the feature columnMapping, which rewrites all files"
+        "{MAPPING_MODE} of an existing table can only change from none to name, not from {before} to \
+         {after}; to remove column mapping, drop the feature columnMapping, which rewrites all files"
     );
     Err(Error::invalid("alter.column_mapping", message))
 }
@@ -264,14 +264,14 @@ fn with_column_mapping(mut metadata: Metadata, fresh: bool) -> Result<Metadata> 
     metadata.schema_string = schema.to_json();
     metadata
         .configuration
-        .insert(MAX_ID.to_owned(), last.to_string());
+        .insert(MAX_COLUMN_ID.to_owned(), last.to_string());
     Ok(metadata)
 }
 
 /// Returns the greatest column id ever assigned; 0 if there is none.
 fn greatest_id(metadata: &Metadata, schema: &StructType) -> i64 {
     let recorded = metadata
-        .property(MAX_ID)
+        .property(MAX_COLUMN_ID)
         .and_then(|text| text.parse::<i64>().ok());
     let used = schema.all_fields().filter_map(StructField::column_id);
     used.chain(recorded).max().unwrap_or(0).max(0)

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use super::columns::check_statistics_columns;
 use super::constraints::check_constraints;
 use super::{
-    ID, MAX_ID, PHYSICAL, ROW_TRACKING_COLUMNS, as_spelled, greatest_id, metadata_of, mode,
+    ID, MAX_COLUMN_ID, PHYSICAL, ROW_TRACKING_COLUMNS, as_spelled, greatest_id, metadata_of, mode,
     with_column_mapping,
 };
 use crate::error::Result;
@@ -75,7 +75,7 @@ fn keep_ids(new: &mut Metadata, schema: &StructType, old: &Metadata) -> Result<(
     let known = StructType::parse(&old.schema_string)?;
     let last = greatest_id(old, &known);
     new.configuration
-        .insert(MAX_ID.to_owned(), last.to_string());
+        .insert(MAX_COLUMN_ID.to_owned(), last.to_string());
     if mode(new) == mode(old) {
         new.schema_string = with_known_ids(schema, &known)?.to_json();
     }

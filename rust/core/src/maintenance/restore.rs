@@ -17,7 +17,7 @@ use crate::codec::deletion_vector::{VectorLocation, vector_location};
 use crate::codec::file_actions::FileField;
 use crate::codec::file_columns::FileColumns;
 use crate::definition::clustering::{CLUSTERING, NOT_CLUSTERED};
-use crate::definition::{MAX_ID, ROW_TRACKING_COLUMNS, remove_properties};
+use crate::definition::{MAX_COLUMN_ID, ROW_TRACKING_COLUMNS, remove_properties};
 use crate::error::{Error, ErrorKind, Result};
 use crate::replay::{FileActionKey, KeySet, Source};
 use crate::snapshot::Snapshot;
@@ -35,7 +35,7 @@ const KEPT_PROPERTIES: [&str; 5] = [
     "delta.enableInCommitTimestamps",
     "delta.inCommitTimestampEnablementVersion",
     "delta.inCommitTimestampEnablementTimestamp",
-    MAX_ID,
+    MAX_COLUMN_ID,
     "delta.requireCheckpointProtectionBeforeVersion",
 ];
 
@@ -234,13 +234,13 @@ fn restored_metadata(newest: &Metadata, target: &Metadata) -> Result<Metadata> {
     let kept = kept.filter(|(key, _)| is_kept(key));
     metadata.configuration.extend(kept);
     // the newest version has a lesser one, or none, if column mapping was dropped
-    let max_id = |metadata: &Metadata| metadata.property(MAX_ID)?.parse::<i64>().ok();
+    let max_id = |metadata: &Metadata| metadata.property(MAX_COLUMN_ID)?.parse::<i64>().ok();
     if let Some(id) = max_id(target)
         && max_id(newest) < Some(id)
     {
         metadata
             .configuration
-            .insert(MAX_ID.to_owned(), id.to_string());
+            .insert(MAX_COLUMN_ID.to_owned(), id.to_string());
     }
     keep_high_water_marks(metadata, newest)
 }
