@@ -211,10 +211,10 @@ fn in_order(order: &SampledOrder, batches: &[RecordBatch]) -> Result<Vec<Row>> {
     let Some(path) = order.only_column() else {
         let mut rows: Vec<(u64, Row)> = Vec::new();
         for (number, batch) in numbered() {
-            let cells = positions(batch)?
+            let positions = positions(batch)?
                 .iter()
                 .map(|position| SampledOrder::without_random_bits(*position));
-            rows.extend(cells.zip(rows_of(number, batch)));
+            rows.extend(positions.zip(rows_of(number, batch)));
         }
         rows.sort_unstable();
         return Ok(rows.into_iter().map(|(_, row)| row).collect());
