@@ -1,8 +1,8 @@
 //! Decodes version checksums (`<version>.crc`): the content of one version of the table.
 //!
-//! Absent differs from empty: `None` means that the writer did not know the value, an empty list that there
-//! are none. Null is the same as absent, unknown keys are ignored, and the last value of a duplicate key
-//! counts. Files of older writers have few of the fields; callers check those that they need.
+//! Absent differs from empty: `None` means that the writer did not know the value. Null is the same as
+//! absent, unknown keys are ignored, and the last value of a duplicate key counts. Files of older writers
+//! have few of the fields; callers check those that they need.
 //!
 //! Protocol: "Version Checksum File".
 
