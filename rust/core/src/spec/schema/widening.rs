@@ -1,4 +1,4 @@
-//! The type changes that columns allow.
+//! The type changes that a column may have.
 //!
 //! Protocol: "Type Widening".
 
@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::spec::json::clipped;
 
 impl StructType {
-    /// Checks that the protocol allows each change in `delta.typeChanges`: files may have the old type.
+    /// Checks that each change in `delta.typeChanges` is supported: files may have the old type.
     ///
     /// # Errors
     ///
@@ -44,8 +44,8 @@ fn is_supported_change(from: &str, to: &str) -> bool {
         || is_string(from) && is_string(to)
 }
 
-/// Returns `true` for a decimal that has every value of an integer type. delta-kernel-rs also reads changes to
-/// decimals with fewer digits than the protocol's list requires.
+/// Returns `true` for a decimal that has every value of an integer type. The protocol requires more digits;
+/// delta-kernel-rs reads such changes, too.
 fn has_all_values(to: &PrimitiveType, from: &PrimitiveType) -> bool {
     use PrimitiveType as P;
     let digits = match from {
@@ -59,9 +59,9 @@ fn has_all_values(to: &PrimitiveType, from: &PrimitiveType) -> bool {
 }
 
 impl PrimitiveType {
-    /// Returns `true` if a column of this type is widened to the other type when written rows have it: only
-    /// changes that are likely intended, since pandas, for example, converts integers with nulls to floats.
-    /// delta-spark calls this `same_family_type`.
+    /// Returns `true` if written rows of the other type widen a column of this type. Other changes may
+    /// be unintended: pandas, for example, converts integers with nulls to floats. delta-spark calls this
+    /// `same_family_type`.
     pub(crate) fn evolves_to(&self, to: &Self) -> bool {
         use PrimitiveType as P;
         let alike = matches!(
@@ -76,8 +76,7 @@ impl PrimitiveType {
         alike && self.widens_to(to)
     }
 
-    /// Returns `true` if the types differ and every value of this type is a value of the other: the
-    /// protocol's list.
+    /// Returns `true` if the protocol allows widening this type to the other.
     #[must_use]
     pub fn widens_to(&self, to: &Self) -> bool {
         use PrimitiveType as P;
