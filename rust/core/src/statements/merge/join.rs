@@ -30,7 +30,7 @@ struct Residual {
     columns: [Vec<usize>; 2],
 }
 
-/// The value of a key, and the type in which it is compared.
+/// The expression of a key column, and the type in which its values are compared.
 type KeyColumn = (BoundFormula, DataType);
 
 #[derive(Debug)]
@@ -68,7 +68,13 @@ impl Join {
             None
         } else {
             let keys = JoinKeys::new(null_safes, source_keys.iter().map(|(_, key_type)| key_type))?;
-            Some(keyed(keys, &source_keys, &mut ranges, scope, source)?)
+            Some(source_by_key(
+                keys,
+                &source_keys,
+                &mut ranges,
+                scope,
+                source,
+            )?)
         };
         let rest = match rest {
             Some(rest) => {
@@ -110,7 +116,7 @@ impl Join {
     ) -> Result<()> {
         let mut pairs = (Vec::new(), Vec::new());
         let no_source = null_rows(&source.empty(), rows.num_rows())?;
-        let target_scope = scope.batch(rows, &no_source)?;
+        let target_batch = scope.batch(rows, &no_source)?;
         let mut pair = |row: u32, other: u32| {
             pairs.0.push(row);
             pairs.1.push(other);
@@ -121,7 +127,7 @@ impl Join {
             self.visit_matches(rows, source, std::mem::take(&mut pairs), visit)
         };
         if let Some(by_key) = &self.by_key {
-            let columns = evaluated(&self.target_keys, &target_scope)?;
+            let columns = evaluated(&self.target_keys, &target_batch)?;
             for (row, first) in (0_u32..).zip(by_key.find(&columns)?) {
                 let mut others = first.into_iter().flat_map(|first| by_key.same_key(first));
                 others.try_for_each(|other| pair(row, other))?;
@@ -134,7 +140,7 @@ impl Join {
         self.visit_matches(rows, source, pairs, visit)
     }
 
-    /// Calls `visit` for those of these pairs for which the rest of `on` is true.
+    /// Calls `visit` for the pairs for which the rest of `on` is true.
     fn visit_matches(
         &self,
         rows: &RecordBatch,
@@ -168,8 +174,8 @@ impl Join {
     }
 }
 
-/// Builds the hash table of the source rows; extends the ranges of keys that have one.
-fn keyed(
+/// Builds the hash table of the source rows, and extends the ranges by their keys.
+fn source_by_key(
     mut keys: JoinKeys,
     columns: &[KeyColumn],
     ranges: &mut [Option<KeyRange>],
@@ -179,8 +185,8 @@ fn keyed(
     let no_target = empty_batch(scope.side_fields(0));
     for rows in source.batches() {
         interrupt::check()?;
-        let scope = scope.batch(&null_rows(&no_target, rows.num_rows())?, rows)?;
-        let values = evaluated(columns, &scope)?;
+        let batch = scope.batch(&null_rows(&no_target, rows.num_rows())?, rows)?;
+        let values = evaluated(columns, &batch)?;
         for (range, values) in ranges.iter_mut().zip(&values) {
             if let Some(range) = range {
                 range.extend(values)?;
@@ -188,7 +194,7 @@ fn keyed(
         }
         keys.push(&values, rows.num_rows())?;
     }
-    Ok(keys.keyed())
+    Ok(keys.rows_by_key())
 }
 
 fn evaluated(keys: &[KeyColumn], rows: &RecordBatch) -> Result<Vec<ArrayRef>> {

@@ -50,7 +50,7 @@ impl JoinKeys {
     }
 
     /// Builds the hash table of fewer than 2^32 rows.
-    pub(super) fn keyed(mut self) -> RowsByKey {
+    pub(super) fn rows_by_key(mut self) -> RowsByKey {
         let (keys, comparable) = (self.keys, self.comparable.finish());
         let rows = keys.num_rows();
         let seed = RandomState::new().hash_one(0);
