@@ -39,7 +39,7 @@ pub(in crate::expr) fn boolean(text: &str) -> Option<bool> {
 /// precision.
 pub(in crate::expr) fn decimal(text: &str, precision: u8, scale: u8) -> Option<Decimal> {
     let limit = 10_u128.checked_pow(u32::from(precision))?;
-    Decimal::with_scale(trimmed(text), scale, ExcessDigits::Round)
+    Decimal::parse_with_scale(trimmed(text), scale, ExcessDigits::Round)
         .filter(|value| value.unscaled().unsigned_abs() < limit)
 }
 

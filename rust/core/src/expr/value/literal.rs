@@ -42,8 +42,8 @@ pub enum Literal {
     Timestamp(i64),
     /// Microseconds since 1970-01-01T00:00:00, without time zone.
     TimestampNtz(i64),
-    /// A `TIMESTAMP` without a zone: microseconds since 1970-01-01T00:00:00 in the time zone of the
-    /// predicate, which is UTC unless [`Predicate::with_timestamps`] converts it.
+    /// A `TIMESTAMP` without a zone: microseconds since 1970-01-01T00:00:00 in UTC.
+    /// [`Predicate::with_timestamps`] replaces it for other time zones.
     ///
     /// [`Predicate::with_timestamps`]: crate::expr::Predicate::with_timestamps
     LocalTimestamp(i64),
@@ -73,11 +73,11 @@ impl Decimal {
             .map_or(0, |(_, fraction)| fraction.len());
         let scale = i64::try_from(fraction).ok()? - i64::from(exponent);
         let scale = u8::try_from(scale.max(0)).ok()?;
-        Self::with_scale(text, scale, ExcessDigits::Refuse)
+        Self::parse_with_scale(text, scale, ExcessDigits::Refuse)
     }
 
-    /// Parses a number to a scale.
-    pub(super) fn with_scale(text: &str, scale: u8, excess: ExcessDigits) -> Option<Self> {
+    /// Parses a number, and converts it to this scale.
+    pub(super) fn parse_with_scale(text: &str, scale: u8, excess: ExcessDigits) -> Option<Self> {
         if scale > Self::DIGITS {
             return None;
         }
@@ -137,7 +137,7 @@ impl fmt::Display for Decimal {
 }
 
 impl Literal {
-    /// Parses an integer of any length that a decimal can hold, or a decimal number.
+    /// Parses an integer or a decimal number.
     ///
     /// # Errors
     ///
