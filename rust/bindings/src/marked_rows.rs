@@ -35,8 +35,8 @@ impl MarkedRows {
         BatchIterator::new(self.0.bitmaps(chunk_bits))
     }
 
-    /// Writes deletion vectors for these files, merged with their existing ones, for a transaction; returns
-    /// their descriptors.
+    /// Writes the deletion vectors of these files: their marked rows and their old vectors; returns the
+    /// descriptors.
     fn write_vectors<'py>(
         &self,
         py: Python<'py>,

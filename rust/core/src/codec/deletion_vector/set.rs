@@ -72,7 +72,7 @@ impl DeletionVector {
         Self::decode_shared(encoded(set)?.into(), None)
     }
 
-    /// Returns the rows as a set, whose memory use is at most a small multiple of the bytes.
+    /// Returns the rows as a set, whose memory use is at most a small multiple of the encoded size.
     pub(super) fn set(&self) -> RoaringTreemap {
         let portable = self.bytes.strip_prefix(&PORTABLE_MAGIC.to_le_bytes());
         let set = portable.and_then(|bytes| RoaringTreemap::deserialize_from(bytes).ok());
@@ -84,7 +84,7 @@ impl DeletionVector {
         let mut set = RoaringTreemap::new();
         for container in &self.containers {
             let ranges = self.ranges_of(container);
-            // the crate keeps a container as runs, like its encoding, only if the first range is not short
+            // the crate keeps a container as runs only if the range inserted first is not short
             let longest = ranges.iter().max_by_key(|range| range.end - range.start);
             if let Some(range) = longest {
                 set.insert_range(range.clone());
