@@ -67,6 +67,8 @@ def _bound(
         return evaluate_timestamp(spark, text)
     if micros is None:
         raise InvalidArgumentError(
-            f"{function} takes versions and times, not {text} of type {kind}", code="sql.changes"
+            f"{function} takes versions and times, not {'NULL' if text is None else text} "
+            f"of type {kind}",
+            code="sql.changes",
         )
     return instant(micros)
