@@ -131,7 +131,7 @@ class Insert(SharedStatement):
             target,
             evolves=evolves,
             by_name=self.by_name,
-            is_listed=self.columns is not None,
+            has_column_list=self.columns is not None,
         )
         # ``write_rows`` rejects duplicate columns
         rows = rows.select("*", *_partition_values(rows, constants, target))

@@ -29,9 +29,9 @@ def aligned_rows(
     *,
     evolves: bool,
     by_name: bool = False,
-    is_listed: bool = False,
+    has_column_list: bool = False,
 ) -> DataFrame:
-    """Convert rows to the table's names, and to its types unless they are widened.
+    """Convert rows to the names and types of the table; widened columns keep the type of the rows.
 
     As in delta-spark, rows with the table's names and types, at any depth, are matched by name;
     others, and the fields in them, by position.
@@ -41,9 +41,9 @@ def aligned_rows(
         target_names: The columns of the table that the rows have, in order.
         target: The table.
         evolves: Whether the rows may have more columns, and wider types.
-        by_name: Whether the columns of the rows are matched by name; their types are converted.
-        is_listed: Whether a statement lists ``target_names``: struct fields are then always matched
-            by position.
+        by_name: Whether the columns of the rows are matched by name.
+        has_column_list: Whether a statement lists ``target_names``: struct fields are then always
+            matched by position.
 
     Raises:
         InvalidArgumentError: ``write.columns``: there are more or fewer columns, or Spark has no
@@ -56,7 +56,7 @@ def aligned_rows(
     if by_name:
         target_names = source_names
     num_matched, num_extra = len(target_names), len(source_fields) - len(target_names)
-    if num_extra < 0 or (num_extra > 0 and (is_listed or not evolves)):
+    if num_extra < 0 or (num_extra > 0 and (has_column_list or not evolves)):
         raise wrong_count(rows, target_names)
     names = [*target_names, *source_names[num_matched:]]
     fields_by_key = {field.key: field for field in target.fields}
@@ -67,11 +67,11 @@ def aligned_rows(
         dataclasses.replace(field, name=name)
         for field, name in zip(source_fields, target_names, strict=False)
     ]
-    has_table_names = by_name or is_listed or source_names[:num_matched] == list(target_names)
+    has_table_names = by_name or has_column_list or source_names[:num_matched] == list(target_names)
     compatible = has_table_names and is_compatible(
         [field for field in target_fields if field is not None], matched, widens
     )
-    if compatible and not is_listed:
+    if compatible and not has_column_list:
         return rows.toDF(*names)
     rows = rows.toDF(*(f"_{index}" for index in range(len(names))))
     values = []
@@ -131,7 +131,7 @@ def _cast(rows: DataFrame, values: Sequence[Column], names: Sequence[str]) -> Da
     except AnalysisException as error:
         columns = {f"_{index}": name for index, name in enumerate(names)}
         reason = re.sub(
-            r"(?<![\w.`])_\d+\b", lambda name: columns.get(name[0], name[0]), str(error)
+            r"(?<![\w.`])_\d+\b", lambda match: columns.get(match[0], match[0]), str(error)
         )
         raise InvalidArgumentError(
             "Spark cannot cast a column of the rows to the type of the table's column: "
@@ -150,15 +150,17 @@ def wrong_count(rows: DataFrame, columns: Sequence[str]) -> InvalidArgumentError
     )
 
 
-def check_positions(using: Sequence[str], rows: DataFrame, columns: Sequence[str]) -> None:
-    """Check that columns have the same position in rows and table, as in delta-spark.
+def check_positions(using: Sequence[str], rows: DataFrame, target_names: Sequence[str]) -> None:
+    """Check that the columns of ``REPLACE USING`` have the same positions in rows and table.
+
+    delta-spark requires this, too.
 
     Raises:
         InvalidArgumentError: ``write.columns``.
     """
-    source, target = ([name.lower() for name in names] for names in (rows.columns, columns))
+    source, target = ([name.lower() for name in names] for names in (rows.columns, target_names))
     for name in using:
-        key = name.lower()  # missing columns are an error of the write
+        key = name.lower()  # the write reports missing columns
         if key in source and key in target and source.index(key) != target.index(key):
             raise InvalidArgumentError(
                 f"the column {name} is at a different position in the query and the table: use BY "
@@ -213,15 +215,14 @@ def converted_by_position(
     *,
     only_structs: bool = False,
 ) -> Column:
-    """Convert a value to the names of a column's fields, and to its types unless they are widened.
+    """Convert a value to the type of a column; widened parts keep the type of the value.
 
-    Additional fields keep their names. With ``only_structs``, arrays and maps stay unchanged, with
-    the names in them.
+    Additional fields keep their names. With ``only_structs``, arrays and maps stay unchanged.
 
     Raises:
         InvalidArgumentError: ``write.columns``: the value lacks fields.
     """
-    if is_collated(source):  # strings of a table compare by bytes
+    if is_collated(source):  # deltareplay writes no collations
         source = Field(source.name, nullable(source.type))
         value = value.cast(spark_type(source.type))
     conversion = _ByPosition(spark, widens, only_structs)
