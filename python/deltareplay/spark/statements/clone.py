@@ -10,7 +10,7 @@ from deltareplay.spark.definition import clones
 from deltareplay.spark.definition.definition import Mode
 from deltareplay.spark.delta_table import results
 from deltareplay.spark.query import queries
-from deltareplay.spark.statements.create import head
+from deltareplay.spark.statements import create
 from deltareplay.spark.statements.statement import Statement
 from deltareplay.spark.syntax.parser import ConstantExpression, Name, Parser
 
@@ -35,7 +35,7 @@ class Clone(Statement):
 
     @classmethod
     def read(cls, parser: Parser) -> Statement | None:
-        start = head(parser)
+        start = create.head(parser)
         if start is None or not parser.takes("SHALLOW", "CLONE"):
             return None
         mode, table = start
