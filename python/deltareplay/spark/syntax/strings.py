@@ -17,7 +17,7 @@ def is_plain(text: str) -> bool:
 def escaped_literal(text: str) -> str:
     r"""Return a string literal with backslash escapes, as in most sessions and in logs.
 
-    ``$`` is escaped, since Spark substitutes variables such as ``${env:NAME}``.
+    ``${`` is escaped, since Spark substitutes variables such as ``${env:NAME}``.
 
     >>> print(escaped_literal("it's"), escaped_literal("${x}"))
     'it\'s' '\u0024{x}'
