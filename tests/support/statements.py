@@ -13,5 +13,5 @@ def parsed(text: str) -> Statement | None:
     statement = read(parser)
     if statement is not None:
         statement.read_clauses(parser)
-        parser.ends()
+        parser.needs_end()
     return statement

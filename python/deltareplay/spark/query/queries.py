@@ -21,7 +21,7 @@ from deltareplay.spark.schema.fields import columns_of
 from deltareplay.spark.schema.frames import empty_frame
 from deltareplay.spark.session import capabilities
 from deltareplay.spark.syntax import names, qualifiers
-from deltareplay.spark.syntax.parser import QUERY, ConstantExpression, Name, Parser
+from deltareplay.spark.syntax.parser import QUERY_BEGINNINGS, ConstantExpression, Name, Parser
 from deltareplay.spark.syntax.tokens import Token
 
 if TYPE_CHECKING:
@@ -348,7 +348,7 @@ def _altered_view(spark: SparkSession, text: str) -> _View | None:
     if not parser.takes("ALTER", "VIEW"):
         return None
     name = parser.optional_name()
-    if not name or not (parser.takes("AS") or parser.sees_any(QUERY)):
+    if not name or not (parser.takes("AS") or parser.sees_any(QUERY_BEGINNINGS)):
         return None
     entry = lookup.find(spark, name)
     is_temporary = entry.is_view and len(entry.qualified_parts) == 1

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.query import change_functions
 from deltareplay.spark.syntax import names
-from deltareplay.spark.syntax.parser import QUERY, ConstantExpression, Name, Parser
+from deltareplay.spark.syntax.parser import QUERY_BEGINNINGS, ConstantExpression, Name, Parser
 from deltareplay.spark.syntax.tokens import Token
 
 #: The first words of statements that may contain a query.
 _BEGINNINGS = (
-    *QUERY,
+    *QUERY_BEGINNINGS,
     *(("EXPLAIN",), ("CREATE",), ("REPLACE",), ("INSERT",), ("SET", "VAR"), ("SET", "VARIABLE")),
 )
 
@@ -103,7 +103,7 @@ def references_in(parser: Parser) -> list[TableReference]:
     describes = parser.takes_any("DESCRIBE", "DESC")
     if describes and not parser.takes("QUERY") and parser.sees("TABLE"):
         return []
-    if not parser.sees_any(QUERY if describes else _BEGINNINGS):
+    if not parser.sees_any(QUERY_BEGINNINGS if describes else _BEGINNINGS):
         return []
     return tables_in(parser)
 

@@ -38,7 +38,7 @@ def remember(spark: SparkSession, view: str, query: str, rows: DataFrame) -> Non
     parser = Parser(query)
     try:
         name = _table_name(parser)
-        parser.ends()
+        parser.needs_end()
     except InvalidArgumentError:  # not SELECT * FROM a single name
         return
     entry = lookup.find(spark, name)

@@ -12,7 +12,7 @@ from deltareplay.spark.query import queries
 from deltareplay.spark.schema.frames import empty_frame
 from deltareplay.spark.statements.statement import SharedStatement, Statement
 from deltareplay.spark.syntax import names
-from deltareplay.spark.syntax.parser import QUERY, Parser
+from deltareplay.spark.syntax.parser import QUERY_BEGINNINGS, Parser
 from deltareplay.spark.syntax.tokens import Sql
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Cache(Uncache):
             levels = [v for key, v in options.items() if key.lower() == "storagelevel"]
             statement.level = next(iter(levels), None)
             statement.options = parser.since(start)
-        if parser.takes("AS") or parser.sees_any(QUERY):
+        if parser.takes("AS") or parser.sees_any(QUERY_BEGINNINGS):
             if len(statement.table) > 1:
                 parser.index = start - 1
                 raise parser.invalid("a temporary view has no schema and no catalog")

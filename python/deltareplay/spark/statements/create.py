@@ -19,7 +19,7 @@ from deltareplay.spark.schema.frames import empty_frame
 from deltareplay.spark.session import capabilities
 from deltareplay.spark.statements.statement import Statement
 from deltareplay.spark.syntax import names
-from deltareplay.spark.syntax.parser import QUERY, Name, Parser
+from deltareplay.spark.syntax.parser import QUERY_BEGINNINGS, Name, Parser
 from deltareplay.spark.writing.target_table import partitions_among
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class CreateTable(Statement):
         if parser.takes("USING"):
             parser.name()
         _table_clauses(parser, self)
-        if parser.sees("AS") or parser.sees_any(QUERY):
+        if parser.sees("AS") or parser.sees_any(QUERY_BEGINNINGS):
             if self.columns:
                 raise parser.invalid("CREATE TABLE ... AS takes its columns from the query")
             parser.takes("AS")

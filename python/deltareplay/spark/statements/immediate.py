@@ -51,7 +51,7 @@ class ExecuteImmediate:
             )
             parser.index = start
             values = parser.in_parentheses(value) if in_parentheses else parser.list_of(value)
-        parser.ends()
+        parser.needs_end()
         return cls(text, tuple(values))
 
     def statement(self, spark: SparkSession) -> str:

@@ -18,7 +18,7 @@ from deltareplay.spark.schema.frames import empty_frame
 from deltareplay.spark.session import capabilities, settings
 from deltareplay.spark.statements.statement import SharedStatement, Statement
 from deltareplay.spark.syntax.names import path_of, quoted
-from deltareplay.spark.syntax.parser import QUERY, Parser
+from deltareplay.spark.syntax.parser import QUERY_BEGINNINGS, Parser
 from deltareplay.spark.syntax.qualifiers import aliases, with_aliases
 from deltareplay.spark.syntax.tokens import Sql, tokens
 from deltareplay.spark.writing import log_expressions
@@ -198,7 +198,7 @@ class Insert(SharedStatement):
 
 
 #: Keywords that may follow the name of the table; anything else is its alias.
-_AFTER_NAME = ("REPLACE", "BY", "WITH", *(words[0] for words in QUERY))
+_AFTER_NAME = ("REPLACE", "BY", "WITH", *(words[0] for words in QUERY_BEGINNINGS))
 
 #: Keywords that may follow a query in parentheses if it is part of a longer query.
 _AFTER_QUERY = (
@@ -221,7 +221,7 @@ def _split_alias(query: str) -> tuple[str, str | None]:
     if parser.token.kind == "end" or parser.token.is_word(*_AFTER_QUERY):
         return query, None
     alias = parser.alias()
-    parser.ends()
+    parser.needs_end()
     return query[:end], alias
 
 
@@ -248,7 +248,7 @@ def _columns(parser: Parser) -> tuple[str, ...] | None:
     """
     if not parser.sees("("):
         return None
-    begins_query = parser.sees_any(("(", *words) for words in QUERY)
+    begins_query = parser.sees_any(("(", *words) for words in QUERY_BEGINNINGS)
     if begins_query and parser.tokens[parser.index + 2].text not in (",", ")"):
         return None
     return tuple(parser.in_parentheses(parser.identifier))

@@ -191,7 +191,7 @@ def _run_all(spark: SparkSession, parser: Parser) -> DataFrame:
         if statement is not None and entry is not None:
             statement.prefix = prefix
             statement.read_clauses(part)
-            part.ends()
+            part.needs_end()
             runs.append((statement, entry))
     if not runs:
         return queries.run(spark, text)  # a query, another format, or Spark raises an error

@@ -18,7 +18,7 @@ _T = TypeVar("_T")
 Name = tuple[str, ...]
 
 #: The first words of queries.
-QUERY = (("SELECT",), ("VALUES",), ("WITH",), ("TABLE",), ("FROM",), ("(",))
+QUERY_BEGINNINGS = (("SELECT",), ("VALUES",), ("WITH",), ("TABLE",), ("FROM",), ("(",))
 
 #: Keys that Spark reserves for separate clauses.
 _RESERVED = ("provider", "location", "owner", "external", "is_managed_location")
@@ -48,7 +48,7 @@ _UNITS = tuple(
     for plural in ("", "S")
 )
 
-#: A number, and its type as Spark's suffix.
+#: A number, which may have a suffix for its type in Spark.
 _NUMBER = re.compile(
     r"(-?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)(?:bd|[lsydf])?", re.ASCII | re.IGNORECASE
 )
@@ -108,7 +108,7 @@ class Parser:
             if not self.takes(word):
                 raise self.expected(word)
 
-    def ends(self) -> None:
+    def needs_end(self) -> None:
         """Check that only semicolons remain."""
         while self.takes(";"):
             pass
@@ -116,7 +116,7 @@ class Parser:
             raise self.expected("the end of the statement")
 
     def expected(self, what: str) -> InvalidArgumentError:
-        """Return the error for a current token other than what is expected."""
+        """Return the error that ``what`` is expected, not the current token."""
         return self.invalid(f"expected {what}, not {self.token.text or 'the end'!r}")
 
     def invalid(self, message: str) -> InvalidArgumentError:
@@ -210,7 +210,7 @@ class Parser:
         has_type = self.takes_any("DATE", "TIMESTAMP", "TIMESTAMP_NTZ")
         if has_type or self.token.kind == "string":
             self.string()
-        elif self.takes("CAST"):  # a string without a literal, as from ``binary_cast``
+        elif self.takes("CAST"):  # a string, as ``binary_cast`` writes it
             self.skip_parentheses()
         elif not self.takes_any("NULL", "TRUE", "FALSE"):
             self.takes("-")
@@ -281,10 +281,10 @@ class Parser:
         if last.kind == "end" or last.is_word("DISTINCT"):  # nothing yet, or IS DISTINCT FROM
             return False
         if not self.sees("("):
-            return self.sees("BY", "NAME") or self.sees_any(QUERY)
+            return self.sees("BY", "NAME") or self.sees_any(QUERY_BEGINNINGS)
         is_complete = last.kind in ("quoted", "string") or last.text == ")"
         is_complete |= last.kind == "word" and not last.is_word(*_BEFORE_SUBQUERIES)
-        return is_complete and self.sees_any(("(", *words) for words in QUERY)
+        return is_complete and self.sees_any(("(", *words) for words in QUERY_BEGINNINGS)
 
     def skip_parentheses(self) -> bool:
         """Move past the parentheses that begin here; return whether they are closed."""
@@ -370,7 +370,7 @@ class Parser:
 
     def query(self) -> Sql:
         """Return the text of a query, which extends to the end of the statement."""
-        if not self.sees_any(QUERY):
+        if not self.sees_any(QUERY_BEGINNINGS):
             raise self.expected("a query")
         start, self.index = self.index, len(self.tokens) - 1
         while self.tokens[self.index - 1].text == ";":
