@@ -116,12 +116,19 @@ def test_endpoints_of_s3(endpoint: str, settings: dict[str, str], expected: dict
 
 
 def test_providers_of_credentials_of_s3() -> None:
-    def options(name: str) -> dict[str, str]:
-        provider = f"org.apache.hadoop.fs.s3a.{name}"
-        return storage_options("s3a://b/t", {"fs.s3a.aws.credentials.provider": provider})
+    def options(*names: str, **keys: str) -> dict[str, str]:
+        providers = ",\n".join(f"org.apache.hadoop.fs.s3a.{name}" for name in names)
+        settings = {"fs.s3a.aws.credentials.provider": providers}
+        settings |= {f"fs.s3a.{key}.key": value for key, value in keys.items()}
+        return storage_options("s3a://b/t", settings)
 
     assert options("SimpleAWSCredentialsProvider") == {}
     assert options("AnonymousAWSCredentialsProvider") == {"aws_skip_signature": "true"}
+    # the first that has credentials
+    chain = "SimpleAWSCredentialsProvider", "AnonymousAWSCredentialsProvider"
+    assert options(*chain) == {"aws_skip_signature": "true"}
+    assert options(*chain, access="a") == {"aws_access_key_id": "a"}
+    assert options(*chain[::-1], access="a")["aws_skip_signature"] == "true"
     with pytest.raises(dr.UnsupportedFeatureError, match=r"credentials\.provider") as caught:
-        options("auth.AssumedRoleCredentialProvider")
+        options("auth.AssumedRoleCredentialProvider", "AnonymousAWSCredentialsProvider")
     assert caught.value.code == "spark.hadoop"

@@ -135,7 +135,7 @@ def _without_bucket(name: str, bucket: str) -> tuple[str, int | None]:
     if not name.startswith("fs.s3a.bucket."):
         return name, 0
     own = f"fs.s3a.bucket.{bucket}."
-    return name.replace(own, _S3A), 1 if name.startswith(own) else None
+    return name.replace(own, _S3A, 1), 1 if name.startswith(own) else None
 
 
 def _without_account(name: str, authority: str) -> tuple[str, int | None]:
@@ -170,10 +170,13 @@ def _derived_options(settings: dict[str, str], bucket: str) -> dict[str, str]:
         options["aws_endpoint"] = endpoint
         if endpoint.startswith("http://"):
             options["aws_allow_http"] = "true"
-    provider = _class_of(settings.get("fs.s3a.aws.credentials.provider", ""))
-    if provider in _S3A_PROVIDERS:
+    # S3A uses the first class that has credentials; without the keys, only the anonymous one does
+    providers = settings.get("fs.s3a.aws.credentials.provider", "").split(",")
+    classes = [_class_of(provider.strip()) for provider in providers]
+    if all(name in _S3A_PROVIDERS for name in classes):
         del settings["fs.s3a.aws.credentials.provider"]
-        if provider == _S3A_ANONYMOUS:
+        has_keys = "fs.s3a.access.key" in settings
+        if classes[0] == _S3A_ANONYMOUS or (_S3A_ANONYMOUS in classes and not has_keys):
             options["aws_skip_signature"] = "true"
     kind = settings.get("fs.azure.account.auth.type", "")
     if kind == "OAuth":
