@@ -30,7 +30,8 @@ class DeltaOptimizeBuilder:
         Args:
             partitionFilter: An SQL condition on partition columns.
         """
-        both = f"({self._where}) AND ({partitionFilter})"
+        # without the line breaks, a comment at the end of a condition would hide the rest
+        both = f"({self._where}\n) AND ({partitionFilter}\n)"
         self._where = partitionFilter if self._where is None else both
         return self
 
