@@ -184,6 +184,25 @@ def test_replacing_a_table_ends_its_clustering(tmp_path: Path) -> None:
     assert json.loads(domains["delta.clustering"]) == {"clusteringColumns": []}
 
 
+@pytest.mark.parametrize(
+    ("new", "clustered"),
+    [
+        ({"other": [1]}, []),
+        ({"id": [[1]]}, []),  # an array cannot cluster
+        ({"id": [1], "other": [2]}, [["id"]]),
+    ],
+)
+def test_other_columns_end_a_clustering_by_the_old_ones(
+    tmp_path: Path, new: dict[str, list[Any]], clustered: list[list[str]]
+) -> None:
+    table = dr.create_table(tmp_path / "t", OTHER)
+    table.cluster_by(["id"])
+    table.overwrite(pa.table(new), schema_mode="overwrite")
+    domain = json.loads(table.snapshot().domain_metadata["delta.clustering"])
+    assert domain == {"clusteringColumns": clustered}
+    table.optimize()
+
+
 def test_rows_of_append_only_tables_stay(tmp_path: Path) -> None:
     table = _with_rows(tmp_path / "t", delta__appendOnly="true")
     with pytest.raises(dr.InvalidArgumentError) as caught:

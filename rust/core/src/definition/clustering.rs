@@ -142,6 +142,14 @@ pub fn clustering_columns(schema: &StructType, configuration: &str) -> Result<Ve
     Ok(paths)
 }
 
+/// Returns `true` if the schema has the columns of a configuration, with types to cluster by.
+pub fn can_cluster(schema: &StructType, configuration: &str) -> bool {
+    let has_order = |path: &Vec<String>| {
+        leaf(schema, &column_path_text(path)).is_ok_and(|(_, data_type)| data_type.has_min_max())
+    };
+    clustering_columns(schema, configuration).is_ok_and(|paths| paths.iter().all(has_order))
+}
+
 /// Refuses to drop a clustering column.
 ///
 /// # Errors

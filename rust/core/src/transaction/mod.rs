@@ -443,7 +443,7 @@ impl Transaction {
             without_protocol_keys(metadata),
             &new,
         ));
-        Ok(())
+        self.end_impossible_clustering()
     }
 
     /// Checks that all files have row ids if row tracking is enabled.

@@ -4,9 +4,10 @@
 
 use super::{Transaction, with_versions};
 use crate::codec::file_columns::FileColumns;
-use crate::definition::clustering::{CLUSTERING, NOT_CLUSTERED, clustering};
+use crate::definition::clustering::{CLUSTERING, NOT_CLUSTERED, can_cluster, clustering};
 use crate::definition::{with_required_properties, without_protocol_keys};
 use crate::error::{Error, Result};
+use crate::spec::schema::StructType;
 use crate::spec::{Metadata, Protocol};
 use crate::write::AddFile;
 
@@ -31,6 +32,24 @@ impl Transaction {
                      another table";
                 return Err(Error::invalid("transaction.partition_columns", message));
             }
+            self.set_system_domain(CLUSTERING, Some(NOT_CLUSTERED.to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Ends the clustering if the staged schema has no such columns any more.
+    pub(super) fn end_impossible_clustering(&mut self) -> Result<()> {
+        let (Some(snapshot), Some(metadata)) = (&self.snapshot, &self.metadata) else {
+            return Ok(());
+        };
+        if metadata.schema_string == snapshot.metadata().schema_string
+            || !snapshot.protocol().is_supported("clustering")
+        {
+            return Ok(());
+        }
+        let schema = StructType::parse(&metadata.schema_string)?;
+        let configuration = snapshot.domain_configuration(&self.source, CLUSTERING)?;
+        if configuration.is_some_and(|configuration| !can_cluster(&schema, &configuration)) {
             self.set_system_domain(CLUSTERING, Some(NOT_CLUSTERED.to_owned()));
         }
         Ok(())
