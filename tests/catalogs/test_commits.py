@@ -390,6 +390,51 @@ def test_a_catalog_that_refuses_to_take_over_leaves_tables_unchanged(tmp_path: P
     assert not dr.is_table(tmp_path / "new")
 
 
+# -- the table's identity
+
+TABLE_ID = "io.unitycatalog.tableId"
+
+
+def test_a_replaced_table_keeps_its_identity(tmp_path: Path) -> None:
+    catalog = MemoryCatalog()
+    own = {TABLE_ID: "a1", "delta.checkpointPolicy": "v2"}
+    table = created(tmp_path, catalog, **own)
+    before = table.snapshot()
+
+    other = pa.schema([("name", pa.string())])
+    dr.create_table(tmp_path, other, or_replace=True, catalog=catalog)
+
+    after = table.snapshot()
+    assert (after.version, after.schema.names) == (1, ["name"])
+    assert after.metadata.id == before.metadata.id
+    assert after.properties == before.properties
+    with pytest.raises(dr.InvalidArgumentError, match="the id of the table in its catalog"):
+        dr.create_table(
+            tmp_path, other, or_replace=True, properties={TABLE_ID: "b2"}, catalog=catalog
+        )
+
+
+def test_what_the_catalog_relies_on_cannot_be_changed(tmp_path: Path) -> None:
+    table = created(tmp_path, MemoryCatalog())
+    table.set_properties({TABLE_ID: "a1"})
+
+    for work, code in (
+        (lambda: table.set_properties({TABLE_ID: "b2"}), "properties.internal"),
+        (lambda: table.unset_properties([TABLE_ID]), "properties.internal"),
+        (
+            lambda: table.unset_properties(["delta.enableInCommitTimestamps"]),
+            "catalog.in_commit_timestamps",
+        ),
+    ):
+        with pytest.raises(dr.InvalidArgumentError) as caught:
+            work()
+        assert caught.value.code == code
+    assert table.snapshot().version == 1
+    table.append({"id": [1]})
+    table.restore(0)
+    assert table.snapshot().properties[TABLE_ID] == "a1"
+
+
 # -- concurrency
 
 

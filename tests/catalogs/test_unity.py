@@ -60,14 +60,18 @@ def test_an_existing_table_is_not_created_again(unity: UnityCatalog) -> None:
     assert caught.value.code == "table.exists"
 
 
-def test_an_existing_table_is_kept_or_replaced(unity: UnityCatalog) -> None:
+def test_an_existing_table_is_kept_or_replaced(server: UnityServer, unity: UnityCatalog) -> None:
     dr.create_table(NAME, SCHEMA, catalog=unity).append(row(1))
 
     same = dr.create_table(NAME, SCHEMA, if_not_exists=True, catalog=unity)
     assert ids(same) == [1]
     other = pa.schema([("day", pa.date32())])
     assert dr.create_table(NAME, other, or_replace=True, catalog=unity).snapshot().version == 2
-    assert dr.Table(NAME, catalog=unity).snapshot().schema.names == ["day"]
+    snapshot = dr.Table(NAME, catalog=unity).snapshot()
+    assert snapshot.schema.names == ["day"]
+    registered = server.table(NAME)["metadata"]
+    assert registered["properties"]["io.unitycatalog.tableId"] == registered["table-uuid"]
+    assert snapshot.properties["io.unitycatalog.tableId"] == registered["table-uuid"]
 
 
 def test_rows_are_written_under_a_name(server: UnityServer, unity: UnityCatalog) -> None:

@@ -33,6 +33,9 @@ pub(crate) const MAX_COLUMN_ID: &str = "delta.columnMapping.maxColumnId";
 const ID: &str = "delta.columnMapping.id";
 const PHYSICAL: &str = "delta.columnMapping.physicalName";
 
+/// The id of a table in Unity Catalog. No other table has it.
+pub(crate) const CATALOG_TABLE_ID: &str = "io.unitycatalog.tableId";
+
 /// Properties for the names of the materialized row tracking columns, and the prefixes of these names.
 pub(crate) const ROW_TRACKING_COLUMNS: [(&str, &str); 2] = [
     (

@@ -3,7 +3,8 @@
 //! Both keep column ids and physical names of unchanged columns. An overwrite replaces only schema and
 //! partitioning. CREATE OR REPLACE replaces id and properties, too, except for the names of the materialized
 //! row tracking columns; deletion vectors and row tracking stay enabled unless the new properties disable
-//! them.
+//! them. A table in a catalog keeps its id there; if the catalog manages its commits, also its id in the log and
+//! the layout of its checkpoints.
 //!
 //! Not part of the protocol; rules as in delta-spark.
 
@@ -12,8 +13,8 @@ use std::collections::BTreeMap;
 use super::columns::check_statistics_columns;
 use super::constraints::check_constraints;
 use super::{
-    ID, MAX_COLUMN_ID, PHYSICAL, ROW_TRACKING_COLUMNS, as_spelled, greatest_id, metadata_of, mode,
-    with_column_mapping,
+    CATALOG_TABLE_ID, ID, MAX_COLUMN_ID, PHYSICAL, ROW_TRACKING_COLUMNS, as_spelled, greatest_id,
+    metadata_of, mode, with_column_mapping,
 };
 use crate::error::Result;
 use crate::spec::Metadata;
@@ -22,9 +23,11 @@ use crate::spec::schema::{DataType, StructField, StructType, same_name};
 /// Properties that stay enabled unless the new properties set them.
 const KEPT_PROPERTIES: [&str; 2] = ["delta.enableDeletionVectors", "delta.enableRowTracking"];
 
-/// Returns the metadata of a table that replaces one with the metadata `old`.
+/// Returns the metadata of a table that replaces one with the metadata `old`, whose commits a catalog manages
+/// or not.
 pub fn replacement_metadata(
     old: &Metadata,
+    is_managed: bool,
     schema: &StructType,
     partition_columns: Vec<String>,
     properties: &BTreeMap<String, String>,
@@ -43,6 +46,17 @@ pub fn replacement_metadata(
     for (key, _) in ROW_TRACKING_COLUMNS {
         if let Some(name) = old.property(key) {
             new.configuration.insert(key.to_owned(), name.to_owned());
+        }
+    }
+    let mut identity = vec![CATALOG_TABLE_ID];
+    if is_managed {
+        new.id.clone_from(&old.id);
+        identity.push("delta.checkpointPolicy");
+    }
+    for key in identity {
+        if let Some(value) = old.property(key) {
+            let kept = new.configuration.entry(key.to_owned());
+            kept.or_insert_with(|| value.to_owned());
         }
     }
     if mode(&new) != "none" {

@@ -17,7 +17,7 @@ use crate::codec::deletion_vector::{VectorLocation, vector_location};
 use crate::codec::file_actions::FileField;
 use crate::codec::file_columns::FileColumns;
 use crate::definition::clustering::{CLUSTERING, NOT_CLUSTERED};
-use crate::definition::{MAX_COLUMN_ID, ROW_TRACKING_COLUMNS, remove_properties};
+use crate::definition::{CATALOG_TABLE_ID, MAX_COLUMN_ID, ROW_TRACKING_COLUMNS, remove_properties};
 use crate::error::{Error, ErrorKind, Result};
 use crate::replay::{FileActionKey, KeySet, Source};
 use crate::snapshot::Snapshot;
@@ -31,12 +31,13 @@ use crate::write::{AddFile, RemoveFile, keep_high_water_marks};
 /// The maximum number of missing files named in an error.
 const MAX_NAMED: usize = 3;
 
-const KEPT_PROPERTIES: [&str; 5] = [
+const KEPT_PROPERTIES: [&str; 6] = [
     "delta.enableInCommitTimestamps",
     "delta.inCommitTimestampEnablementVersion",
     "delta.inCommitTimestampEnablementTimestamp",
     MAX_COLUMN_ID,
     "delta.requireCheckpointProtectionBeforeVersion",
+    CATALOG_TABLE_ID,
 ];
 
 /// Returns `true` if a restore keeps the newest value of a property.

@@ -16,7 +16,7 @@ use crate::scan::{Scan, ScanOptions};
 use crate::snapshot::Snapshot;
 use crate::spec::column_path::column_path_text;
 use crate::spec::json::clipped;
-use crate::spec::property_rules::check_removable;
+use crate::spec::property_rules::{check_removable, is_same_property};
 use crate::spec::schema::StructType;
 use crate::spec::{Metadata, Protocol};
 use crate::table::{At, Table};
@@ -101,7 +101,7 @@ impl Table {
             Alteration::ReplaceColumns(new) => columns::replaced(old, &new, old_clustering)?,
             Alteration::SetProperties(properties) => set_properties(old, &properties)?,
             Alteration::UnsetProperties(keys, if_exists) => {
-                unset_properties(old, &keys, if_exists)?
+                unset_properties(&snapshot, &keys, if_exists)?
             }
             Alteration::AddColumns(new) => columns::added(old, new)?,
             Alteration::RenameColumn(path, new_name) => columns::renamed(old, path, &new_name)?,
@@ -230,9 +230,15 @@ fn set_properties(old: &Metadata, properties: &BTreeMap<String, String>) -> Resu
     Ok(Altered::new("SET TBLPROPERTIES", parameters, new))
 }
 
-fn unset_properties(old: &Metadata, keys: &[String], if_exists: bool) -> Result<Altered> {
+fn unset_properties(snapshot: &Snapshot, keys: &[String], if_exists: bool) -> Result<Altered> {
+    let old = snapshot.metadata();
+    let is_managed = snapshot.protocol().is_catalog_managed();
     for key in keys.iter().filter(|key| old.property(key).is_some()) {
         check_removable(key)?;
+        if is_managed && is_same_property(key, "delta.enableInCommitTimestamps") {
+            let message = "a table that a catalog manages needs in-commit timestamps";
+            return Err(Error::invalid("catalog.in_commit_timestamps", message));
+        }
     }
     let new = definition::unset_properties(old, keys, if_exists)?;
     let parameters = vec![

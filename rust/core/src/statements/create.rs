@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::definition::new_metadata;
 use crate::definition::replace::replacement_metadata;
 use crate::error::{Error, ErrorKind, Result};
+use crate::snapshot::Snapshot;
 use crate::spec::Metadata;
 use crate::spec::schema::StructType;
 use crate::storage::now;
@@ -32,13 +33,24 @@ pub struct TableDefinition {
 }
 
 impl TableDefinition {
-    /// Returns the metadata of the new table, which replaces one with the metadata `old`, if there is one.
-    pub fn metadata(self, old: Option<&Metadata>) -> Result<Metadata> {
+    /// Returns the metadata of the new table, which replaces the table `old`, if there is one.
+    pub fn metadata(self, old: Option<&Snapshot>) -> Result<Metadata> {
         let (schema, properties) = (&self.schema, &self.properties);
         let partition_columns = self.partition_columns;
         let metadata = match old {
             None => new_metadata(schema, partition_columns, properties, now())?,
-            Some(old) => replacement_metadata(old, schema, partition_columns, properties, now())?,
+            Some(old) => {
+                let is_managed = old.protocol().is_catalog_managed();
+                let old = old.metadata();
+                replacement_metadata(
+                    old,
+                    is_managed,
+                    schema,
+                    partition_columns,
+                    properties,
+                    now(),
+                )?
+            }
         };
         Ok(Metadata {
             name: self.name,
@@ -130,7 +142,7 @@ impl Table {
             (true, CreateMode::IfNotExists) => return Ok(None),
             (true, _) => {
                 let snapshot = self.snapshot(At::Latest, None)?;
-                let metadata = new.metadata(Some(snapshot.metadata()))?;
+                let metadata = new.metadata(Some(&snapshot))?;
                 let mut transaction =
                     Transaction::begin(self.source(), &snapshot, description, options)?;
                 transaction.replace_table(metadata)?;

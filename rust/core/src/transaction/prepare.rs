@@ -9,7 +9,7 @@ use arrow_array::Int64Array;
 use crate::codec::columns::TypedColumns;
 use crate::codec::file_actions::FileField;
 use crate::codec::file_columns::FileColumns;
-use crate::definition::ROW_TRACKING_COLUMNS;
+use crate::definition::{CATALOG_TABLE_ID, ROW_TRACKING_COLUMNS};
 use crate::error::{Error, Result};
 use crate::snapshot::Snapshot;
 use crate::spec::json::clipped;
@@ -34,8 +34,8 @@ impl Transaction {
     ///
     /// Invalid argument: `transaction.nothing`, `transaction.append_only`, `transaction.file`,
     /// `transaction.partition_values`, `transaction.duplicate`, `transaction.deletion_vector`,
-    /// `transaction.domain`, `properties.combination`, `catalog.in_commit_timestamps`, and those of
-    /// [`check_metadata`]. Unsupported: `catalog.take_over`, `catalog.required`.
+    /// `transaction.domain`, `properties.combination`, `properties.internal`, `catalog.in_commit_timestamps`, and
+    /// those of [`check_metadata`]. Unsupported: `catalog.take_over`, `catalog.required`.
     pub(crate) fn check(&self) -> Result<()> {
         let (Some(protocol), Some(metadata)) = (self.new_protocol(), self.new_metadata()) else {
             let message = "the first version of a table needs metadata: use create_table";
@@ -62,6 +62,14 @@ impl Transaction {
                 let message = "a table that a catalog manages needs in-commit timestamps: set \
                                delta.enableInCommitTimestamps to true";
                 return Err(Error::invalid("catalog.in_commit_timestamps", message));
+            }
+            if let Some(base) = &self.base
+                && let Some(id) = base.metadata.property(CATALOG_TABLE_ID)
+                && metadata.property(CATALOG_TABLE_ID) != Some(id)
+            {
+                let message =
+                    format!("{CATALOG_TABLE_ID} is the id of the table in its catalog: keep it");
+                return Err(Error::invalid("properties.internal", message));
             }
         }
         let append_only = match &self.base {
