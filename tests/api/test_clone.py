@@ -167,6 +167,7 @@ def test_another_table_is_replaced(tmp_path: Path, shallow: bool) -> None:
     assert _rows(clone) == _rows(source)
     assert snapshot.properties == {}
     assert snapshot.metadata.name == "mine"
+    assert snapshot.metadata.id == other.snapshot(1).metadata.id
     assert "deletionVectors" in (snapshot.protocol.writer_features or ())
     assert json.loads(snapshot.domain_metadata["delta.clustering"]) == {"clusteringColumns": []}
     assert other.snapshot(1).scan().to_arrow().to_pylist() == [{"x": 1}]

@@ -435,6 +435,21 @@ def test_what_the_catalog_relies_on_cannot_be_changed(tmp_path: Path) -> None:
     assert table.snapshot().properties[TABLE_ID] == "a1"
 
 
+@pytest.mark.parametrize("shallow", [True, False], ids=["shallow", "deep"])
+def test_no_catalog_manages_a_clone(tmp_path: Path, shallow: bool) -> None:
+    table = created(tmp_path / "from", MemoryCatalog(), **{TABLE_ID: "a1"})
+    table.append({"id": [1, 2]})
+
+    clone = table.clone(tmp_path / "to", shallow=shallow)
+
+    protocol = clone.snapshot().protocol
+    assert protocol.reader_features == ["vacuumProtocolCheck"]
+    assert "catalogManaged" not in (protocol.writer_features or [])
+    assert clone.snapshot().properties == {"delta.enableInCommitTimestamps": "true"}
+    clone.append({"id": [3]})
+    assert ids(dr.Table(clone.uri, allowed_roots=[table.uri])) == [1, 2, 3]
+
+
 # -- concurrency
 
 

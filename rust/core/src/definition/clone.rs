@@ -1,14 +1,14 @@
 //! The metadata of a clone.
 //!
-//! Columns, partitioning and properties are those of the source, except properties that refer to its log. The
-//! table id is new. A target that exists keeps its name, its description, the names of the columns of
-//! materialized row ids and row commit versions, and the high-water marks of identity columns.
+//! Columns, partitioning and properties are those of the source, except properties that refer to its log or to
+//! its catalog. The table id is new. A target that exists keeps its ids, its name, its description, the names of
+//! the columns of materialized row ids and row commit versions, and the high-water marks of identity columns.
 //!
 //! Not part of the protocol; rules as in delta-spark.
 
 use std::collections::BTreeMap;
 
-use super::{ROW_TRACKING_COLUMNS, remove_properties, set_properties};
+use super::{CATALOG_TABLE_ID, ROW_TRACKING_COLUMNS, remove_properties, set_properties};
 use crate::error::Result;
 use crate::spec::Metadata;
 use crate::write::keep_high_water_marks;
@@ -29,14 +29,15 @@ pub fn cloned_metadata(
     properties: &BTreeMap<String, String>,
 ) -> Result<Metadata> {
     let mut new = source.clone();
-    let row_tracking = ROW_TRACKING_COLUMNS.map(|(key, _)| key);
-    remove_properties(&mut new, &[&LOG_PROPERTIES[..], &row_tracking].concat());
-    for key in row_tracking {
-        if let Some(name) = existing.and_then(|existing| existing.property(key)) {
-            new.configuration.insert(key.to_owned(), name.to_owned());
+    let [row_id, row_commit_version] = ROW_TRACKING_COLUMNS.map(|(key, _)| key);
+    let own = [row_id, row_commit_version, CATALOG_TABLE_ID];
+    remove_properties(&mut new, &[&LOG_PROPERTIES[..], &own].concat());
+    for key in own {
+        if let Some(value) = existing.and_then(|existing| existing.property(key)) {
+            new.configuration.insert(key.to_owned(), value.to_owned());
         }
     }
-    new.id = new_id();
+    new.id = existing.map_or_else(new_id, |existing| existing.id.clone());
     new.name = existing.and_then(|existing| existing.name.clone());
     new.description = existing.and_then(|existing| existing.description.clone());
     let new = set_properties(&new, properties)?;

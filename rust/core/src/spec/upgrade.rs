@@ -9,7 +9,9 @@ use std::collections::BTreeMap;
 
 use crate::error::{Error, Result};
 use crate::spec::actions::{Metadata, Protocol};
-use crate::spec::features::{TABLE_FEATURES, TableFeature, find_feature, known_feature};
+use crate::spec::features::{
+    CATALOG_MANAGED, TABLE_FEATURES, TableFeature, find_feature, known_feature,
+};
 use crate::spec::json::clipped;
 use crate::spec::property_rules::feature_name;
 use crate::spec::schema::StructType;
@@ -247,6 +249,20 @@ impl Protocol {
         }
         set.0.remove(feature.name);
         Ok(set.protocol())
+    }
+
+    /// Removes the features of tables whose commits a catalog manages.
+    ///
+    /// # Errors
+    ///
+    /// As [`Protocol::without_feature`].
+    pub fn without_catalog(&self) -> Result<Self> {
+        let mut managed = CATALOG_MANAGED
+            .iter()
+            .filter(|name| self.is_supported(name));
+        managed.try_fold(self.clone(), |protocol, name| {
+            protocol.without_feature(name)
+        })
     }
 
     /// Returns the weakest protocol with the features of both, and those of the greater reader version and the

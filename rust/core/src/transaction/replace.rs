@@ -69,7 +69,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// Stages the definition of a clone, with its clustering, whether the table exists or not.
+    /// Stages the definition of a clone, with its clustering, whether the table exists or not. That a catalog
+    /// manages the source does not mean that it manages the clone.
     ///
     /// # Errors
     ///
@@ -83,7 +84,8 @@ impl Transaction {
         self.replaces_table = true;
         self.read(None)?;
         let own = self.new_protocol();
-        let merged = own.map_or_else(|| protocol.clone(), |own| own.merge(protocol));
+        let protocol = protocol.without_catalog()?;
+        let merged = own.map_or_else(|| protocol.clone(), |own| own.merge(&protocol));
         let required = with_versions(merged, &mut metadata)?.upgrade_for(&metadata)?;
         required.check_writable()?;
         if own.is_none_or(|own| !own.is_equivalent(&required)) {
