@@ -212,6 +212,22 @@ WRONG: dict[str, tuple[Any, str]] = {
         lambda merge: merge.when_not_matched_insert({"x": "source.v"}),
         "rows.column",
     ),
+    "an insert of a column of no target row": (
+        lambda merge: merge.when_not_matched_insert({"id": "target.id"}),
+        "formula.column",
+    ),
+    "an insert on a condition on no target row": (
+        lambda merge: merge.when_not_matched_insert({"id": 1}, "target.v IS NULL"),
+        "formula.column",
+    ),
+    "an update from no source row": (
+        lambda merge: merge.when_not_matched_by_source_update({"v": "1 + source.v"}),
+        "formula.column",
+    ),
+    "a delete on a condition on no source row": (
+        lambda merge: merge.when_not_matched_by_source_delete("source.v IS NULL"),
+        "formula.column",
+    ),
 }
 
 

@@ -43,6 +43,7 @@ impl InsertClause {
                 let (mut columns, mut fields) = (Vec::new(), Vec::new());
                 for (name, text) in values {
                     let value = Formula::parse(text)?.bind(&scope.fields)?;
+                    scope.check_side(&value)?;
                     fields.push(Field::new(name, value.data_type().clone(), true));
                     columns.push(value);
                 }

@@ -158,6 +158,9 @@ impl Merge {
             };
             let then = match (clause.when, &clause.then) {
                 (When::NotMatched, Then::Insert(values)) => {
+                    if let Some(condition) = &condition {
+                        scope.check_side(condition)?;
+                    }
                     let insert = InsertClause::new(condition, values.as_deref(), scope)?;
                     self.inserts.push(insert);
                     continue;
@@ -182,6 +185,9 @@ impl Merge {
                 }
             };
             let bound = BoundClause { condition, then };
+            for formula in bound.formulas() {
+                scope.check_side(formula)?;
+            }
             match clause.when {
                 When::Matched => self.matched.push(bound),
                 _ => self.not_matched_by_source.push(bound),

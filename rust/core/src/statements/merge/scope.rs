@@ -7,9 +7,10 @@ use arrow_array::{Array, ArrayRef, RecordBatch, StructArray, new_null_array};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
 
 use super::columns_mismatch;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::expr::{BoundFormula, Side};
 use crate::spec::arrow::field_index;
+use crate::spec::json::clipped;
 use crate::spec::schema::same_name;
 use crate::write::columns::batch;
 
@@ -27,6 +28,7 @@ pub(super) enum VisibleSide {
 pub(super) struct Scope {
     pub(super) names: [String; 2],
     pub(super) fields: Fields,
+    columns: VisibleSide,
     /// Side and index of the columns after the structs, which need no alias.
     unqualified: Vec<(usize, usize)>,
 }
@@ -64,6 +66,7 @@ impl Scope {
         Self {
             names: [target.0.to_owned(), source.0.to_owned()],
             fields: Fields::from(all),
+            columns,
             unqualified,
         }
     }
@@ -85,6 +88,30 @@ impl Scope {
         };
         let side = [Side::Target, Side::Source].into_iter().nth(side)?;
         Some((side, is_alias))
+    }
+
+    /// Checks that an expression uses no column of the side of which a clause has no row.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `formula.column`.
+    pub(super) fn check_side(&self, formula: &BoundFormula) -> Result<()> {
+        let (absent, rows) = match self.columns {
+            VisibleSide::Both => return Ok(()),
+            VisibleSide::Target => (Side::Source, "WHEN NOT MATCHED BY SOURCE has no source row"),
+            VisibleSide::Source => (Side::Target, "WHEN NOT MATCHED has no target row"),
+        };
+        let mut refused = None;
+        formula.each_column(&mut |path| {
+            let side = path.first().and_then(|first| self.side_of(first));
+            if side.is_some_and(|(side, _)| side == absent) {
+                refused = Some(path.join("."));
+            }
+        });
+        refused.map_or(Ok(()), |column| {
+            let message = format!("{} cannot be used here: {rows}", clipped(&column));
+            Err(Error::invalid("formula.column", message))
+        })
     }
 
     /// Returns the indexes of the table's columns that an expression uses.
