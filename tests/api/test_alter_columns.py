@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -246,6 +247,29 @@ def test_columns_without_mapping(tmp_path: Path) -> None:
     refused("alter.column_mapping", lambda: table.rename_column("s.a", "z"))
     table.add_columns(pa.schema([("c", pa.int32())]), parent=["s"])
     assert only_row(table) == {"s": {"a": 1, "b": "x", "c": None}}
+
+
+def test_column_mapping_ignores_names_that_it_did_not_give(tmp_path: Path) -> None:
+    """Schemas of mapped tables are copied with their physical names to tables without mapping."""
+    table = dr.create_table(tmp_path / "t", pa.schema([("s", PAIR)]))
+    table.append([{"s": {"a": 1, "b": "x"}}])
+    metadata = table.snapshot().metadata
+    fields = json.loads(metadata.schema_string)
+    (outer,) = fields["fields"]
+    for number, field in enumerate([outer, *outer["type"]["fields"]]):
+        names = {"id": number + 5, "physicalName": f"col-{number}"}
+        field["metadata"] = {f"delta.columnMapping.{key}": value for key, value in names.items()}
+    other = dataclasses.replace(metadata, schema_string=json.dumps(fields))
+    with table.transaction("SET TBLPROPERTIES") as transaction:
+        transaction.set_metadata(other)
+    assert only_row(table) == {"s": {"a": 1, "b": "x"}}
+
+    table.set_properties({"delta.columnMapping.mode": "name"})
+    assert only_row(table) == {"s": {"a": 1, "b": "x"}}
+    table.rename_column("s.a", "z")
+    table.append([{"s": {"z": 2, "b": "y"}}])
+    assert table.snapshot().scan(filter="s.z = 2").count() == 1
+    assert table.snapshot().scan(filter="s.z = 1").count() == 1
 
 
 def last_operation(table: dr.Table) -> tuple[str, dict[str, Any]]:

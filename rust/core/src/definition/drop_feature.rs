@@ -5,7 +5,9 @@
 use serde_json::json;
 
 use super::clustering::clustering_columns;
-use super::{MAPPING_MODE, MAX_COLUMN_ID, remove_properties};
+use super::{
+    COLUMN_MAPPING, MAPPING_MODE, MAX_COLUMN_ID, remove_properties, without_field_metadata,
+};
 use crate::error::Result;
 use crate::spec::Metadata;
 use crate::spec::schema::StructType;
@@ -13,7 +15,7 @@ use crate::spec::schema::StructType;
 /// Returns the old metadata without physical names and column ids, for files that use the logical
 /// names.
 pub fn without_column_mapping(old: &Metadata) -> Result<Metadata> {
-    let mut new = without_field_metadata(old, "delta.columnMapping.")?;
+    let mut new = without_field_metadata(old, COLUMN_MAPPING)?;
     remove_properties(&mut new, &[MAPPING_MODE, MAX_COLUMN_ID]);
     Ok(new)
 }
@@ -27,14 +29,4 @@ pub fn clustering_by_logical_names(schema: &StructType, old: &str) -> Result<Str
 /// Returns the old metadata without the recorded type changes of its fields.
 pub fn without_type_changes(old: &Metadata) -> Result<Metadata> {
     without_field_metadata(old, "delta.typeChanges")
-}
-
-/// Removes the field metadata whose keys have this prefix, including nested fields.
-fn without_field_metadata(old: &Metadata, prefix: &str) -> Result<Metadata> {
-    let mut schema = StructType::parse(&old.schema_string)?;
-    schema.change_fields(&mut |field| field.metadata.retain(|key, _| !key.starts_with(prefix)));
-    Ok(Metadata {
-        schema_string: schema.to_json(),
-        ..old.clone()
-    })
 }

@@ -33,6 +33,9 @@ pub(crate) const MAX_COLUMN_ID: &str = "delta.columnMapping.maxColumnId";
 const ID: &str = "delta.columnMapping.id";
 const PHYSICAL: &str = "delta.columnMapping.physicalName";
 
+/// The prefix of the keys of column mapping, in fields and properties.
+const COLUMN_MAPPING: &str = "delta.columnMapping.";
+
 /// The id of a table in Unity Catalog. No other table has it.
 pub(crate) const CATALOG_TABLE_ID: &str = "io.unitycatalog.tableId";
 
@@ -166,7 +169,21 @@ pub fn set_properties(old: &Metadata, properties: &BTreeMap<String, String>) -> 
     }
     check_manifests(&new)?;
     check_mode(old, &new)?;
+    if mode(old) == "none" && mode(&new) != "none" {
+        // what other schemas left behind: the files have the logical names
+        new = without_field_metadata(&new, COLUMN_MAPPING)?;
+    }
     with_column_mapping(new, false)
+}
+
+/// Removes the field metadata whose keys have this prefix, including nested fields.
+fn without_field_metadata(old: &Metadata, prefix: &str) -> Result<Metadata> {
+    let mut schema = StructType::parse(&old.schema_string)?;
+    schema.change_fields(&mut |field| field.metadata.retain(|key, _| !key.starts_with(prefix)));
+    Ok(Metadata {
+        schema_string: schema.to_json(),
+        ..old.clone()
+    })
 }
 
 /// Checks that a table whose symlink manifests plain Parquet readers use gets no deletion vectors.
