@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from support import logs
 from support.writing import MODES
@@ -342,3 +343,20 @@ def test_decimals_of_more_than_38_digits_are_refused(tmp_path: Path, expression:
     with pytest.raises(dr.InvalidArgumentError):
         table.snapshot().scan(filter=f"{expression} > 0").count()
     assert table.update(None, {"d": "d - 1"}).version == 1
+
+
+def test_intervals_are_not_rewritten(tmp_path: Path) -> None:
+    log = logs.LogBuilder(tmp_path / "t")
+    columns = logs.schema(id="long", i="interval year to month")
+    log.commit(logs.protocol(), logs.metadata(columns))
+    table = dr.Table(log.uri)
+    pq.write_table(pa.table({"id": [1], "i": pa.array([14], pa.int32())}), tmp_path / "t" / "a")
+    with table.transaction() as transaction:
+        transaction.add("a", size=(tmp_path / "t" / "a").stat().st_size)
+    for change in (
+        lambda: table.update(None, {"id": 1}),
+        table.merge([{"id": 1}], "id").when_matched_update({"id": 2}).execute,
+    ):
+        with pytest.raises(dr.UnsupportedFeatureError, match="intervals") as caught:
+            change()
+        assert caught.value.code == "rows.unsupported"

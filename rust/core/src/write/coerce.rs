@@ -68,7 +68,11 @@ pub(crate) fn check(source: &ArrowType, target: &DataType, name: &str) -> Result
         {
             Ok(()) // a shredded variant has a third part, which would be lost
         }
-        (DataType::Primitive(primitive), _) if storable(source, primitive) => Ok(()),
+        (DataType::Primitive(primitive), _)
+            if storable(source, primitive) || *source == primitive.arrow_type() =>
+        {
+            Ok(())
+        }
         (
             DataType::Array(array),
             ArrowType::List(element)
