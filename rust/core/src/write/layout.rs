@@ -34,7 +34,7 @@ pub enum Purpose {
 #[derive(Clone, Debug)]
 pub struct Layout {
     pub(super) purpose: Purpose,
-    /// Why this release cannot write rows: completes "a table with ...".
+    /// Why this release cannot write rows.
     unwritable: Option<String>,
     /// Names the first two columns that have the same name in files, or the same id.
     collision: Option<String>,
@@ -82,9 +82,16 @@ impl Layout {
             }
         }
         let unwritable = if files.is_empty() {
-            Some("no columns that are stored in files".to_owned())
+            let message =
+                "no column of the table is stored in files: add one that is not a partition column";
+            Some(message.to_owned())
         } else {
-            unwritable_column(&schema)
+            unwritable_column(&schema).map(|column| {
+                format!(
+                    "this release cannot write rows to a table with {column}: write them with another client, \
+                     or commit its files with Table.transaction"
+                )
+            })
         };
         let statistics = StatisticsPlan::new(metadata, protocol, &schema, mode)?;
         let mut rows: Vec<FieldRef> = nullable(&schema).fields().iter().cloned().collect();
@@ -132,14 +139,10 @@ impl Layout {
             );
             return Err(Error::corrupt("schema.column_mapping", message));
         }
-        let Some(columns) = &self.unwritable else {
-            return Ok(());
-        };
-        let message = format!(
-            "this release cannot write rows to a table with {columns}: write them with another client, or commit \
-             its files with Table.transaction"
-        );
-        Err(Error::unsupported("rows.unsupported", message))
+        match &self.unwritable {
+            Some(message) => Err(Error::unsupported("rows.unsupported", message.clone())),
+            None => Ok(()),
+        }
     }
 
     /// Returns the schema of the rows to write: the table's columns under their logical names, all nullable,
