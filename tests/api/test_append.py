@@ -312,12 +312,6 @@ def test_void_fields_cannot_be_written(tmp_path: Path) -> None:
     assert caught.value.code == "rows.unsupported"
 
 
-def test_rows_need_a_column_in_the_files(tmp_path: Path) -> None:
-    table = dr.create_table(tmp_path / "t", pa.schema([]))
-    with pytest.raises(dr.UnsupportedFeatureError, match="add one that is not a partition column"):
-        table.append([{}])
-
-
 def test_append_accepts_dicts(tmp_path: Path) -> None:
     schema = pa.schema([("id", pa.int64()), ("day", pa.date32())])
     table = dr.create_table(tmp_path / "t", schema)

@@ -414,3 +414,9 @@ def test_partition_columns_in_another_case(mode: str, tmp_path: Path) -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
         dr.create_table(tmp_path / "two", types, partition_columns=["Day", "day"])
     assert caught.value.code == "transaction.partition_columns"
+
+
+def test_rows_need_a_column_in_the_files(tmp_path: Path) -> None:
+    table = dr.create_table(tmp_path / "t", pa.schema([]))
+    with pytest.raises(dr.UnsupportedFeatureError, match="add one that is not a partition column"):
+        table.append([{}])
