@@ -248,6 +248,40 @@ def test_converts_no_delta_table(spark: Any, tmp_path: Path, name: str) -> None:
     assert dr.Table(tmp_path / "t").snapshot().version == 0
 
 
+@pytest.mark.parametrize("partitions", [[], ["p", "q"]])
+def test_converts_a_table_of_the_catalog(spark: Any, name: str, partitions: list[str]) -> None:
+    frame = spark.sql("SELECT id, id % 2 AS p, CAST(id % 3 AS STRING) AS q FROM range(6)")
+    frame.write.partitionBy(*partitions).format("parquet").saveAsTable(name)
+    if not capabilities.is_classic(spark):
+        with pytest.raises(dr.InvalidArgumentError, match="Spark Connect"):
+            dr_spark.sql(spark, f"CONVERT TO DELTA {name}")
+        return
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        dr_spark.sql(spark, f"CONVERT TO DELTA {name} PARTITIONED BY (p STRING, q STRING)")
+    assert caught.value.code == "convert.partition_schema"
+    clause = "PARTITIONED BY (p BIGINT, q STRING)" if partitions else ""
+    dr_spark.sql(spark, f"CONVERT TO DELTA default.{name} {clause}")
+    table = DeltaTable.convertToDelta(spark, name)  # it is one already
+    assert rows_of(table.toDF()) == rows_of(frame) == rows_of(spark.table(name))
+    [detail] = dr_spark.sql(spark, f"DESCRIBE DETAIL {name}").collect()
+    assert (detail["format"], detail["partitionColumns"]) == ("delta", partitions)
+    dr_spark.sql(spark, f"DELETE FROM {name} WHERE p = 1")
+    assert dr_spark.history(spark, name).count() == 2
+
+
+def test_converts_no_partitions_elsewhere(spark: Any, tmp_path: Path, name: str) -> None:
+    if not capabilities.is_classic(spark):
+        pytest.skip("Spark Connect converts no names")
+    frame = spark.sql("SELECT id, id % 2 AS p FROM range(4)")
+    frame.write.partitionBy("p").format("parquet").saveAsTable(name)
+    spark.range(2).write.parquet(str(tmp_path / "p"))
+    spark.sql(f"ALTER TABLE {name} PARTITION (p = 1) SET LOCATION '{tmp_path / 'p'}'")
+    with pytest.raises(dr.InvalidArgumentError, match="outside its directory") as caught:
+        dr_spark.sql(spark, f"CONVERT TO DELTA {name}")
+    assert caught.value.code == "name.parquet"
+    assert spark.table(name).count() == 4
+
+
 def test_converts(spark: Any, tmp_path: Path) -> None:
     frame = spark.createDataFrame(ROWS, ["key", "value"])
     frame.write.parquet(str(tmp_path / "t"))

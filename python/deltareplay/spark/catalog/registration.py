@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from deltareplay._support.uris import without_secrets
 from deltareplay.exceptions import (
@@ -12,7 +12,7 @@ from deltareplay.exceptions import (
     UnsupportedFeatureError,
 )
 from deltareplay.spark.catalog import lookup
-from deltareplay.spark.session import capabilities, strings
+from deltareplay.spark.session import capabilities, internals, strings
 from deltareplay.spark.storage.hadoop_path import root_in_spark
 from deltareplay.spark.syntax import names
 
@@ -114,6 +114,37 @@ def add(
     clause = f"OPTIONS ({pairs}) " if pairs else ""
     literal = strings.literal(spark, root_in_spark(table.uri, None))
     spark.sql(f"CREATE TABLE {name} USING delta {clause}LOCATION {literal}")
+
+
+def set_format(spark: SparkSession, name: str, provider: str) -> None:
+    """Change the format of a table in the catalog of a classic session; SQL cannot do that."""
+    catalog, table = _in_catalog(spark, name)
+    jvm = internals.jvm(spark)
+    fields = {
+        table.productElementName(index): table.productElement(index)
+        for index in range(table.productArity())
+    }
+    fields["provider"] = jvm.scala.Some(provider)
+    changed = jvm.org.apache.spark.sql.catalyst.catalog.CatalogTable(*fields.values())
+    catalog.alterTable(changed)
+    catalog.refreshTable(table.identifier())
+
+
+def partition_locations(spark: SparkSession, name: str) -> list[str]:
+    """Return the Hadoop paths of the partitions of a table in the catalog of a classic session."""
+    catalog, table = _in_catalog(spark, name)
+    jvm = internals.jvm(spark)
+    partitions = catalog.listPartitions(table.identifier(), jvm.scala.Option.empty())
+    uris = [partitions.apply(index).location() for index in range(partitions.size())]
+    return [jvm.org.apache.hadoop.fs.Path(uri).toString() for uri in uris]
+
+
+def _in_catalog(spark: SparkSession, name: str) -> tuple[Any, Any]:
+    """Return the catalog ``spark_catalog``, and its entry of a table."""
+    session = internals.java_session(spark).sessionState()
+    schema_and_table = names.dotted(names.table_parts(name)[-2:])
+    identifier = session.sqlParser().parseTableIdentifier(schema_and_table)
+    return session.catalog(), session.catalog().getTableMetadata(identifier)
 
 
 def name_of(spark: SparkSession, entry: CatalogEntry) -> str | None:

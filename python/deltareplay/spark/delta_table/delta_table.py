@@ -19,7 +19,7 @@ from deltareplay.spark.delta_table.optimize_builder import DeltaOptimizeBuilder
 from deltareplay.spark.delta_table.table_builder import DeltaTableBuilder
 from deltareplay.spark.dml.delete import delete
 from deltareplay.spark.dml.update import update
-from deltareplay.spark.maintenance.convert import convert
+from deltareplay.spark.maintenance.convert import convert_identifier
 from deltareplay.spark.maintenance.detail import detail
 from deltareplay.spark.maintenance.history import history
 from deltareplay.spark.maintenance.vacuum import vacuum
@@ -212,24 +212,24 @@ class DeltaTable:
         identifier: str,
         partitionSchema: str | StructType | None = None,
     ) -> DeltaTable:
-        """Convert a directory of Parquet files to a Delta table, in place.
+        """Convert a directory of Parquet files, or a Parquet table, to a Delta table, in place.
 
         Args:
             sparkSession: The session.
-            identifier: The directory, as ``parquet.`/path```.
-            partitionSchema: The partition columns, as DDL or as a ``StructType``.
+            identifier: The directory, as ``parquet.`/path```, or the name of a Parquet table.
+            partitionSchema: The partition columns, as DDL or as a ``StructType``. Those of a named
+                table are in the catalog.
 
         Raises:
-            InvalidArgumentError: The identifier is not the path of a directory of Parquet files
-                (``name.parquet``), or not a name (``name.syntax``).
+            InvalidArgumentError: The identifier is neither of the two (``name.parquet``), or not a
+                name (``name.syntax``).
             DeltaReplayError: As by ``deltareplay.spark.convert``.
 
         >>> DeltaTable.convertToDelta(spark, "parquet.`/tmp/orders`", "day date")  # doctest: +SKIP
         """
         _check_type(identifier, str, "identifier", "a string")
-        table = parquet_directory(identifier)
-        convert(sparkSession, table, partition_schema=partitionSchema)
-        return cls(sparkSession, table)
+        parts = names.table_parts(identifier)
+        return cls(sparkSession, convert_identifier(sparkSession, parts, partitionSchema))
 
     @classmethod
     def forPath(
@@ -554,26 +554,6 @@ class DeltaTable:
             properties=properties,
         )
         return DeltaTable(self._spark, table, None, registration.name_of(self._spark, entry))
-
-
-def parquet_directory(identifier: str) -> Table:
-    """Return the table to make of a directory of Parquet files, ``parquet.`/path```.
-
-    As in delta-spark, it may also be a table already, ``delta.`/path```.
-
-    Raises:
-        InvalidArgumentError: As by ``DeltaTable.convertToDelta``.
-    """
-    parts = names.table_parts(identifier)
-    path, delta_path = names.path_of(parts, "parquet"), names.path_of(parts)
-    if delta_path is not None and lookup.at_path(delta_path).native.exists():
-        return lookup.at_path(delta_path)
-    if path is None:
-        raise InvalidArgumentError(
-            f"{identifier!r} is not a directory of Parquet files: write parquet.`/path`",
-            code="name.parquet",
-        )
-    return lookup.at_path(path)
 
 
 def _check_exists(table: Table) -> None:

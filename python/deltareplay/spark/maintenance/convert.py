@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +11,12 @@ from deltareplay._protocol.schema import schema_json
 from deltareplay._support.arguments import checked
 from deltareplay._table.convert import NO_COLUMNS
 from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark.catalog import lookup, registration
 from deltareplay.spark.catalog.table_argument import TableLike, table_of
 from deltareplay.spark.executors import run
 from deltareplay.spark.executors.worker import Batches, results
 from deltareplay.spark.session import capabilities, internals, settings
+from deltareplay.spark.syntax import names
 from deltareplay.spark.writing import default_properties
 from deltareplay.spark.writing.target_table import column_of, new_field
 
@@ -129,11 +131,90 @@ def convert(
     return delta_table
 
 
-def _partition_schema(schema: StructType | str | None) -> str:
+def convert_identifier(
+    spark: SparkSession,
+    parts: Sequence[str],
+    partition_schema: StructType | str | None = None,
+    statistics: bool = True,
+) -> Table:
+    """Convert what SQL names: ``parquet.`/path```, or a Parquet table of the catalog.
+
+    Also returns what is a table already, as delta-spark.
+
+    Raises:
+        InvalidArgumentError: ``name.parquet``: it is something else; ``convert.partition_schema``:
+            the partition columns are not those of the catalog.
+    """
+    path = names.path_of(parts, "parquet")
+    if path is not None:
+        table = lookup.at_path(path)
+        return convert(spark, table, partition_schema=partition_schema, statistics=statistics)
+    entry = lookup.find(spark, parts)
+    if entry.is_delta and entry.table().native.exists():
+        return entry.table()
+    is_here = len(entry.qualified_parts) < 3 or entry.qualified_parts[0] == "spark_catalog"
+    is_parquet = str(entry.provider).lower() == "parquet" and is_here
+    if entry.name is None or entry.location is None or not is_parquet:
+        raise InvalidArgumentError(
+            f"{names.dotted(parts)} is neither a directory of Parquet files, such as "
+            "parquet.`/path`, nor a Parquet table in the catalog",
+            code="name.parquet",
+        )
+    if not capabilities.is_classic(spark):
+        raise InvalidArgumentError(
+            f"Spark Connect cannot change the format of {entry.name} in the catalog: convert "
+            f"parquet.`{entry.location}`",
+            code="name.parquet",
+        )
+    columns = _partition_columns(spark, entry.name, partition_schema)
+    table = lookup.at_path(entry.location)
+    if columns.fields:
+        _check_partitions(spark, entry.name, entry.location)
+    convert(spark, table, partition_schema=columns, statistics=statistics)
+    registration.set_format(spark, entry.name, "delta")
+    return table
+
+
+def _partition_columns(
+    spark: SparkSession, name: str, expected: StructType | str | None
+) -> StructType:
+    """Return the partition columns of a table in the catalog; check those of the call."""
     from pyspark.sql.types import StructType
 
+    partitioning = {column.name for column in spark.catalog.listColumns(name) if column.isPartition}
+    fields = spark.table(name).schema.fields
+    columns = StructType([field for field in fields if field.name in partitioning])
+    described = columns.simpleString()
+    if expected is not None and _parsed(expected).simpleString() != described:
+        raise InvalidArgumentError(
+            f"the partition columns of {name} are {described} in the catalog: leave them out",
+            code="convert.partition_schema",
+        )
+    return columns
+
+
+def _check_partitions(spark: SparkSession, name: str, location: str) -> None:
+    """Check that the partitions that the catalog has of a table are in its directory."""
+    for path in registration.partition_locations(spark, name):
+        if not path.startswith(location.rstrip("/") + "/"):
+            raise InvalidArgumentError(
+                f"{name} has a partition at {path}, outside its directory {location}: copy the "
+                "rows by CREATE TABLE ... USING delta AS SELECT",
+                code="name.parquet",
+            )
+
+
+def _partition_schema(schema: StructType | str | None) -> str:
     if schema is None:
         return NO_COLUMNS
+    columns = [column_of(field) for field in _parsed(schema).fields]
+    return schema_json([replace(new_field(field), nullable=field.nullable) for field in columns])
+
+
+def _parsed(schema: StructType | str) -> StructType:
+    """Return a partition schema, parsed if it is text."""
+    from pyspark.sql.types import StructType
+
     if isinstance(schema, str):
         try:
             schema = StructType.fromDDL(schema)
@@ -148,5 +229,4 @@ def _partition_schema(schema: StructType | str | None) -> str:
             f"partition_schema takes a StructType or DDL text, not {type(schema).__name__}",
             code="convert.partition_schema",
         )
-    columns = [column_of(field) for field in schema.fields]
-    return schema_json([replace(new_field(field), nullable=field.nullable) for field in columns])
+    return schema

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from deltareplay.spark.catalog import lookup
 from deltareplay.spark.catalog.lookup import CatalogEntry
-from deltareplay.spark.delta_table.delta_table import parquet_directory
-from deltareplay.spark.maintenance.convert import convert
+from deltareplay.spark.maintenance.convert import convert_identifier
 from deltareplay.spark.schema.frames import empty_frame
 from deltareplay.spark.statements.statement import Statement
 from deltareplay.spark.syntax import names
@@ -38,12 +37,6 @@ class Convert(Statement):
 
     def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:
         """Convert the files; a name of a Delta table changes nothing, as in delta-spark."""
-        if entry.is_delta:
-            return empty_frame(spark)
-        convert(
-            spark,
-            parquet_directory(names.dotted(entry.parts)),
-            partition_schema=self.partition_schema,
-            statistics=self.statistics,
-        )
+        if not entry.is_delta:
+            convert_identifier(spark, entry.parts, self.partition_schema, self.statistics)
         return empty_frame(spark)
