@@ -149,6 +149,15 @@ def test_schema_evolution_adds_columns(spark: Any, tmp_path: Path, base: Path) -
     assert [row.asDict() for row in result] == [{"id": 5, "p": None, "v": None, "note": "new"}]
 
 
+def test_columns_without_a_default_may_be_required(spark: Any, tmp_path: Path, base: Path) -> None:
+    texts = [
+        "INSERT INTO {t} (id, p) VALUES (1, 'a')",
+        "INSERT OVERWRITE {t} (v, id) VALUES (2, 3)",
+    ]
+    with conf(spark, spark__sql__defaultColumn__useNullsForMissingDefaultValues="false"):
+        compare_statements(spark, tmp_path, base, texts, changes=False)
+
+
 def test_spark_inserts_into_directories(spark: Any, tmp_path: Path) -> None:
     directory = tmp_path / "rows"
     dr_spark.sql(spark, f"INSERT OVERWRITE DIRECTORY '{directory}' USING parquet SELECT 1 AS id")

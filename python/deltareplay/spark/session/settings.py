@@ -139,6 +139,12 @@ def checks_retention(spark: SparkSession) -> bool:
     return _flag(spark, "spark.databricks.delta.retentionDurationCheck.enabled", default=True)
 
 
+def omits_columns(spark: SparkSession) -> bool:
+    """Return whether ``INSERT`` may omit columns that have no default."""
+    name = "spark.sql.defaultColumn.useNullsForMissingDefaultValues"
+    return _flag(spark, name, default=True)
+
+
 def overwrites_partitions(spark: SparkSession) -> bool:
     """Return whether an overwrite replaces only the partitions of the new rows."""
     mode = spark.conf.get(PARTITION_OVERWRITE, "static")

@@ -123,6 +123,8 @@ class Insert(SharedStatement):
         _check_listed(self.columns or (), target, settings.name_key(spark))
         columns = self.columns or [field.name for field in target.fields]
         names = [column for column in columns if self.columns or column not in constants]
+        if not settings.omits_columns(spark):
+            _check_complete([*names, *constants], target, settings.name_key(spark))
         rows = self._rows(spark, names, target)
         evolves = self.evolves or settings.merges_schemas(spark)
         rows = aligned_rows(
@@ -282,6 +284,23 @@ def _check_listed(columns: Sequence[str], target: TargetTable, key: Callable[[st
         raise InvalidArgumentError(
             f"the table has no column {', '.join(unknown)}: leave it out of the list, or use BY "
             "NAME with schema evolution, which adds it",
+            code="write.columns",
+        )
+
+
+def _check_complete(columns: Sequence[str], target: TargetTable, key: Callable[[str], str]) -> None:
+    """Check that the columns that are omitted have a default, or are computed."""
+    keys = {key(name) for name in columns}
+    omitted = [
+        field.name
+        for field in target.fields
+        if key(field.name) not in keys
+        and not (field.default or field.generation_expression or field.is_identity)
+    ]
+    if omitted:
+        raise InvalidArgumentError(
+            f"the columns {', '.join(omitted)} have no default: add them to the list, or set "
+            "spark.sql.defaultColumn.useNullsForMissingDefaultValues to true",
             code="write.columns",
         )
 
