@@ -65,6 +65,23 @@ def test_insert_into_matches_columns_by_position(delta: Any, named: str) -> None
     assert commit["userMetadata"] == "why"
 
 
+def test_inserts_create_no_table(delta: Any, tmp_path: Path) -> None:
+    from pyspark.sql import functions as sf
+
+    for name in (f"delta.`{tmp_path / 't'}`", f"spark_catalog.delta.`{tmp_path / 't'}`"):
+        for insert in (
+            lambda name: frame(delta).write.insertInto(name),
+            lambda name: frame(delta).write.insertInto(name, overwrite=True),
+            lambda name: frame(delta).writeTo(name).append(),
+            lambda name: frame(delta).writeTo(name).overwrite(sf.lit(True)),
+            lambda name: frame(delta).writeTo(name).overwritePartitions(),
+        ):
+            with pytest.raises(dr.TableNotFoundError) as caught:
+                insert(name)
+            assert caught.value.code == "table.not_found"
+    assert not dr.is_table(tmp_path / "t")
+
+
 def test_write_to_matches_columns_by_name(delta: Any, named: str) -> None:
     frame(delta).select("p", "v", "id").writeTo(named).append()
     assert rows(delta, named) == ROWS

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from deltareplay._snapshot.snapshot import Snapshot
 from deltareplay._table.table import Table
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.catalog import table_argument
@@ -44,7 +45,7 @@ def save(
 
 def run(
     df: DataFrame,
-    table: Table | str,
+    table: Table | Snapshot | str,
     values: Mapping[str, Any],
     mode: str,
     partition_by: Sequence[str] | None = None,
@@ -55,7 +56,7 @@ def run(
 
     Args:
         df: The rows.
-        table: The table, or its name.
+        table: The table, its latest version, or its name.
         values: The options.
         mode: The mode, as of ``write``.
         partition_by: The partition columns of the writer.
@@ -74,6 +75,7 @@ def run(
     convert: Callable[[DataFrame], DataFrame] = _unchanged
     if align is not None and isinstance(written, Table) and written.native.exists():
         written = written.snapshot()
+    if align is not None and isinstance(written, Snapshot):
         target = TargetTable.of(written)
         convert = _conversion(target, align, evolves=evolves)
         if align == "position" and "replaceUsing" in values:

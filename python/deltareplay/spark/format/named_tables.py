@@ -54,14 +54,17 @@ def insert(
         mode: ``overwrite``, or ``dynamic``, which replaces the partitions of the rows. As in Spark,
             all other modes append.
         by_name: Whether columns are matched by name instead of position.
+
+    Raises:
+        TableNotFoundError: There is no such table.
     """
-    table = lookup.find(df.sparkSession, names.table_parts(name)).table()
+    snapshot = lookup.find(df.sparkSession, names.table_parts(name)).table().snapshot()
     if mode == "dynamic":
         options, mode = {**options, "partitionOverwriteMode": mode}, "overwrite"
     overwrites = mode is not None and mode.lower() == "overwrite"
     values = _parsed(options)
     mode = "overwrite" if overwrites else "append"
-    batch_writes.run(df, table, values, mode, align="name" if by_name else "position")
+    batch_writes.run(df, snapshot, values, mode, align="name" if by_name else "position")
 
 
 def overwrite(
