@@ -153,6 +153,7 @@ def test_columns_without_a_default_may_be_required(spark: Any, tmp_path: Path, b
     texts = [
         "INSERT INTO {t} (id, p) VALUES (1, 'a')",
         "INSERT OVERWRITE {t} (v, id) VALUES (2, 3)",
+        "INSERT INTO {t} BY NAME SELECT 1 AS id, 'a' AS p",
     ]
     with conf(spark, spark__sql__defaultColumn__useNullsForMissingDefaultValues="false"):
         compare_statements(spark, tmp_path, base, texts, changes=False)

@@ -123,9 +123,10 @@ class Insert(SharedStatement):
         _check_listed(self.columns or (), target, settings.name_key(spark))
         columns = self.columns or [field.name for field in target.fields]
         names = [column for column in columns if self.columns or column not in constants]
-        if not settings.omits_columns(spark):
-            _check_complete([*names, *constants], target, settings.name_key(spark))
         rows = self._rows(spark, names, target)
+        if not settings.omits_columns(spark):
+            listed = rows.columns if self.by_name else names
+            _check_complete([*listed, *constants], target, settings.name_key(spark))
         evolves = self.evolves or settings.merges_schemas(spark)
         rows = aligned_rows(
             rows,
@@ -299,7 +300,7 @@ def _check_complete(columns: Sequence[str], target: TargetTable, key: Callable[[
     ]
     if omitted:
         raise InvalidArgumentError(
-            f"the columns {', '.join(omitted)} have no default: add them to the list, or set "
+            f"the columns {', '.join(omitted)} have no default: add them, or set "
             "spark.sql.defaultColumn.useNullsForMissingDefaultValues to true",
             code="write.columns",
         )
