@@ -254,6 +254,34 @@ def test_parameters_are_values(spark: Any, tmp_path: Path, target: str) -> None:
     assert refused.value.code == "sql.arguments"
 
 
+def test_values_in_braces_are_formatted(spark: Any, tmp_path: Path, target: str) -> None:
+    """As ``SparkSession.sql`` formats them, in statements and in queries; frames leave no view."""
+    from pyspark.sql import functions as sf
+
+    views = spark.catalog.listTables()
+    news = spark.createDataFrame([("a", 7), ("it's", 8)], "key string, value long")
+    merge = f"MERGE INTO {target} t USING {{news}} n ON t.{{key}} = n.key AND n.key <> {{not_}}"
+    dr_spark.sql(
+        spark,
+        f"{merge} WHEN MATCHED THEN UPDATE SET value = n.value",
+        news=news,
+        key=sf.col("key"),
+        not_="it's",
+    )
+    dr_spark.sql(spark, f"INSERT INTO {target} SELECT * FROM {{news}} WHERE value > 7", news=news)
+    rows = dr_spark.sql(
+        spark,
+        f"SELECT t.key, n.value FROM {target} t JOIN {{news}} n USING (key) "
+        "WHERE t.value IN {values} AND t.value < :most",
+        {"most": 99},
+        news=news,
+        values=(7, 8),
+    )
+    assert sorted(map(tuple, rows.collect())) == [("a", 7), ("it's", 8)]
+    if SESSION != "connect":  # there, a query refers to them until it is run
+        assert spark.catalog.listTables() == views
+
+
 def test_rows_are_cached(spark: Any, tmp_path: Path, target: str, name: str) -> None:
     dr_spark.sql(spark, f"CACHE LAZY TABLE {name} AS SELECT * FROM {target} WHERE value > 2")
     assert spark.catalog.isCached(name)

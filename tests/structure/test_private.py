@@ -19,7 +19,7 @@ FOREIGN = {
     # the JVM, writers, and the plans of Spark Connect
     "deltareplay.spark.session.internals": {
         *("_alias", "_child", "_df", "_expr", "_gateway", "_jdf", "_jsparkSession", "_jvm"),
-        *("_client", "_plan", "_session", "_spark", "_write_stream"),
+        *("_client", "_plan", "_session", "_spark", "_temp_views", "_write_stream"),
     },
     # a schema of pyarrow for expressions of other engines
     "deltareplay._arrow.arrow_expressions": {"_export_to_c"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from deltareplay.exceptions import InvalidArgumentError
@@ -29,6 +30,24 @@ def has_jvm(spark: SparkSession) -> bool:
 def gateway(spark: SparkSession) -> Any:
     """Return Py4J's gateway of a classic session."""
     return spark.sparkContext._gateway
+
+
+def format_sql(
+    spark: SparkSession, text: str, values: Mapping[str, Any], *, is_classic: bool
+) -> tuple[str, list[str]]:
+    """Set values for ``{name}`` as PySpark does, frames as views; return the text, and the views.
+
+    On Spark Connect, PySpark's formatter only names the views.
+    """
+    if is_classic:
+        from pyspark.sql.sql_formatter import SQLStringFormatter
+    else:
+        from pyspark.sql.connect.sql_formatter import SQLStringFormatter
+    formatter = SQLStringFormatter(spark)
+    text = formatter.format(text, **values)
+    for frame, name in [] if is_classic else formatter._temp_views:
+        frame.createOrReplaceTempView(name)
+    return text, [name for _, name in formatter._temp_views]
 
 
 def logical_plan(frame: DataFrame) -> Any:

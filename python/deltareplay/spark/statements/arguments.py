@@ -1,7 +1,8 @@
-"""Substitution of the parameters ``:name`` and ``?``, and of ``IDENTIFIER``, in statements."""
+"""Substitution of values for ``{name}``, ``:name``, ``?`` and ``IDENTIFIER`` in statements."""
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import decimal
 import enum
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltareplay._arrow.plain_values import plain
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
-from deltareplay.spark.session import strings
+from deltareplay.spark.session import capabilities, internals, strings
 from deltareplay.spark.statements import dialect
 from deltareplay.spark.syntax import names
 from deltareplay.spark.syntax.parser import Parser
@@ -24,6 +25,25 @@ Arguments = Mapping[str, Any] | Sequence[Any]
 
 #: An edit of a statement: the start and the end of the replaced text, and the new text.
 Edit = tuple[int, int, str]
+
+
+@contextlib.contextmanager
+def formatted(spark: SparkSession, text: str, values: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the text with values for ``{name}``, as ``SparkSession.sql`` formats it.
+
+    DataFrames become temporary views. They are dropped afterwards, except on Spark Connect, where
+    the result of a query refers to them until it is run.
+    """
+    if not values:
+        yield text
+        return
+    is_classic = capabilities.is_classic(spark)
+    text, views = internals.format_sql(spark, text, values, is_classic=is_classic)
+    try:
+        yield text
+    finally:
+        for view in views if is_classic else ():
+            spark.catalog.dropTempView(view)
 
 
 def substitute(spark: SparkSession, text: str, arguments: Arguments | None) -> Sql:

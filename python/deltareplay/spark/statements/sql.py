@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from deltareplay._support.arguments import checked
 from deltareplay.exceptions import UnsupportedFeatureError
@@ -61,7 +61,9 @@ _CHANGES = (
 
 
 @checked
-def sql(spark: SparkSession, text: str, args: arguments.Arguments | None = None) -> DataFrame:
+def sql(
+    spark: SparkSession, text: str, args: arguments.Arguments | None = None, **values: Any
+) -> DataFrame:
     """Run an SQL statement on Delta tables and others, without delta-spark's jar.
 
     ``MERGE INTO``, ``UPDATE``, ``DELETE FROM``, ``TRUNCATE TABLE``, ``INSERT``, ``ALTER TABLE``,
@@ -122,6 +124,8 @@ def sql(spark: SparkSession, text: str, args: arguments.Arguments | None = None)
         text: One statement.
         args: Values of its parameters, ``:name`` or ``?``: strings, numbers, booleans, bytes,
             dates, timestamps and None.
+        **values: Values for ``{name}`` in the text: DataFrames, columns, and literals, as
+            ``SparkSession.sql`` takes them. Without values, braces have no meaning.
 
     Returns:
         The result of delta-spark, such as ``num_affected_rows``; otherwise the result of Spark.
@@ -149,7 +153,8 @@ def sql(spark: SparkSession, text: str, args: arguments.Arguments | None = None)
     +-----------------+
     """
     capabilities.check(spark)
-    return _run(spark, arguments.substitute(spark, text, args))
+    with arguments.formatted(spark, text, values) as plain:
+        return _run(spark, arguments.substitute(spark, plain, args))
 
 
 def _run(spark: SparkSession, text: Sql) -> DataFrame:
