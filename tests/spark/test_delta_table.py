@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import inspect
+import pickle
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -110,6 +112,35 @@ def test_for_path_refuses_other_directories(spark: Any, tmp_path: Path) -> None:
     with pytest.raises(dr.TableNotFoundError) as caught:
         DeltaTable.forPath(spark, str(tmp_path))
     assert caught.value.code == "table.not_found"
+
+
+def test_errors_are_analysis_exceptions_too(spark: Any, tmp_path: Path, name: str) -> None:
+    """As in delta-spark: pipelines catch them, for example to create a table that is missing."""
+    from pyspark.errors import AnalysisException
+
+    table = write_table(spark, tmp_path / "t")
+    missing = f"delta.`{tmp_path / 'missing'}`"
+    cases: dict[type[dr.DeltaReplayError], list[Callable[[], Any]]] = {
+        dr.TableNotFoundError: [
+            lambda: DeltaTable.forPath(spark, str(tmp_path)),
+            lambda: DeltaTable.forName(spark, name),
+            lambda: dr_spark.sql(spark, f"DESCRIBE HISTORY {missing}"),
+        ],
+        dr.VersionNotFoundError: [lambda: table.restoreToVersion(9)],
+        dr.InvalidArgumentError: [
+            lambda: table.update(set={"no_such": "1"}),
+            lambda: DeltaTable.create(spark).location(str(tmp_path / "t")).execute(),
+        ],
+    }
+    for kind, runs in cases.items():
+        for run in runs:
+            with pytest.raises(AnalysisException) as caught:
+                run()
+            error = caught.value
+            assert isinstance(error, kind)
+            again = pickle.loads(pickle.dumps(error))
+            assert (type(again), str(again)) == (type(error), error.args[0])
+            assert (again.code, again.__notes__) == (error.code, error.__notes__)
 
 
 def test_for_path_accepts_paths_as_hadoop_writes_them(spark: Any, tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from deltareplay.spark.scan.read import read
 from deltareplay.spark.scan.table_alias import aliased
 from deltareplay.spark.schema.frames import empty_frame
 from deltareplay.spark.session import capabilities, settings
+from deltareplay.spark.session.errors import methods_raise_analysis_errors
 from deltareplay.spark.syntax import names
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from deltareplay.spark.dml.statement import Expression
 
 
+@methods_raise_analysis_errors
 class DeltaTable:
     """A Delta table in a Spark session, with the methods of delta-spark's ``DeltaTable``.
 

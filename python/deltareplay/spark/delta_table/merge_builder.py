@@ -12,6 +12,7 @@ from deltareplay.spark.delta_table import results
 from deltareplay.spark.delta_table.expressions import Expressions
 from deltareplay.spark.dml.merge.execution import MergeArguments, execute
 from deltareplay.spark.dml.merge.repeatability import MergeSource
+from deltareplay.spark.session.errors import methods_raise_analysis_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from deltareplay.spark.dml.statement import Expression
 
 
+@methods_raise_analysis_errors
 class DeltaMergeBuilder:
     """The clauses of a merge; returned by ``DeltaTable.merge``.
 

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 
 from deltareplay._table.table import Table
 from deltareplay.spark.delta_table import optimize_result
+from deltareplay.spark.session.errors import methods_raise_analysis_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+@methods_raise_analysis_errors
 class DeltaOptimizeBuilder:
     """Rewrites data files without changing rows; returned by ``DeltaTable.optimize``.
 

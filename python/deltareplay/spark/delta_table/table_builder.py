@@ -9,6 +9,7 @@ from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.definition import definition
 from deltareplay.spark.definition.definition import Definition
 from deltareplay.spark.session import capabilities
+from deltareplay.spark.session.errors import methods_raise_analysis_errors
 from deltareplay.spark.writing.target_table import column_of
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class IdentityGenerator:
     step: int = 1
 
 
+@methods_raise_analysis_errors
 class DeltaTableBuilder(Generic[_Opened]):
     """The definition of a table; returned by ``DeltaTable.create`` and its siblings.
 

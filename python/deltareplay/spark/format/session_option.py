@@ -33,6 +33,7 @@ from deltareplay.spark.format.options import (
 )
 from deltareplay.spark.scan.read import read
 from deltareplay.spark.session import capabilities, internals, settings
+from deltareplay.spark.session.errors import raises_analysis_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -150,6 +151,7 @@ def _extend(kind: Any, name: str) -> None:
     method = getattr(kind, name)
     signature = inspect.signature(method)
 
+    @raises_analysis_errors
     @functools.wraps(method)
     def extended(self: Any, *args: Any, **kwargs: Any) -> Any:
         bound = signature.bind(self, *args, **kwargs)
@@ -169,6 +171,7 @@ def _save(kind: Any) -> None:
     save = kind.save
     signature = inspect.signature(save)
 
+    @raises_analysis_errors
     @functools.wraps(save)
     def saving(self: Any, *args: Any, **kwargs: Any) -> Any:
         bound = signature.bind(self, *args, **kwargs)
@@ -256,6 +259,7 @@ def _by_name(kind: Any, name: str, write: Callable[[Any, Mapping[str, Any]], Non
     method = getattr(kind, name)
     signature = inspect.signature(method)
 
+    @raises_analysis_errors
     @functools.wraps(method)
     def named(self: Any, *args: Any, **kwargs: Any) -> Any:
         arguments = signature.bind(self, *args, **kwargs).arguments
@@ -309,6 +313,7 @@ def _overwrite(kind: Any) -> None:
     """Let ``overwrite`` of ``writeTo`` write into Delta tables."""
     method = kind.overwrite
 
+    @raises_analysis_errors
     @functools.wraps(method)
     def overwrite(self: Any, condition: Any) -> Any:
         table = getattr(self, _TABLE)
@@ -324,6 +329,7 @@ def _create(kind: Any, name: str, mode: Mode) -> None:
     """Let a verb of ``writeTo`` create or replace Delta tables."""
     method = getattr(kind, name)
 
+    @raises_analysis_errors
     @functools.wraps(method)
     def create(self: Any) -> Any:
         table = getattr(self, _TABLE)
@@ -350,6 +356,7 @@ def _stream_by_name(streaming: Any) -> None:
     to_table, table = writer.toTable, reader.table
     signature = inspect.signature(to_table)
 
+    @raises_analysis_errors
     @functools.wraps(to_table)
     def toTable(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N802 PySpark's name
         arguments = dict(signature.bind(self, *args, **kwargs).arguments)
@@ -377,6 +384,7 @@ def _stream_by_name(streaming: Any) -> None:
             return self.start(**options, **arguments)  # Spark takes no other path beside this one
         return self.start(path, **options, **arguments)
 
+    @raises_analysis_errors
     @functools.wraps(table)
     def named(self: Any, tableName: str) -> Any:  # noqa: N803 PySpark's name
         entry = named_tables.entry_of(internals.session_of_reader(self), tableName)
@@ -392,6 +400,7 @@ def _read_by_name(reader: Any, session: Any) -> None:
     _keep_options(reader)
     reader_table = reader.table
 
+    @raises_analysis_errors
     @functools.wraps(reader_table)
     def named(self: Any, tableName: str) -> Any:  # noqa: N803 PySpark's name
         spark = internals.session_of_reader(self)
@@ -402,6 +411,7 @@ def _read_by_name(reader: Any, session: Any) -> None:
             return read(spark, entry.table())  # a name might be a relative path, too
         return self.format(_own_format()).options(**named_tables.options_of(entry)).load()
 
+    @raises_analysis_errors
     @functools.wraps(session.table)
     def table(self: Any, tableName: str) -> Any:  # noqa: N803 PySpark's name
         return self.read.table(tableName)

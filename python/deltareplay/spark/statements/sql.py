@@ -9,6 +9,7 @@ from deltareplay.exceptions import UnsupportedFeatureError
 from deltareplay.spark.catalog import lookup
 from deltareplay.spark.query import queries, subqueries
 from deltareplay.spark.session import capabilities, strings
+from deltareplay.spark.session.errors import raises_analysis_errors
 from deltareplay.spark.statements import (
     alter,
     arguments,
@@ -60,6 +61,7 @@ _CHANGES = (
 )
 
 
+@raises_analysis_errors
 @checked
 def sql(
     spark: SparkSession, text: str, args: arguments.Arguments | None = None, **values: Any
