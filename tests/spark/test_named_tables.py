@@ -264,6 +264,11 @@ def test_reads_by_name(delta: Any, named: str) -> None:
     [path] = dr_spark.detail(delta, named).select("location").first()
     for table in (named, f"spark_catalog.default.{named}", f"delta.`{urlsplit(path).path}`"):
         assert rows_of(delta.table(table)) == rows_of(delta.read.table(table)) == ROWS
+    columns = [f"{named}.id", f"default.{named}.v", f"spark_catalog.default.{named}.p"]
+    reader, stream = delta.read.option("versionAsOf", 1), delta.readStream
+    assert rows_of(delta.table(named).select(*columns)) == ROWS
+    assert rows_of(reader.table(named).select(*columns)) == ROWS
+    assert stream.table(named).select(*columns).columns == ["id", "v", "p"]
     reader = delta.read.format("delta").option("versionAsOf", 0)
     assert rows_of(reader.table(named)) == []
     changes = delta.read.options(readChangeFeed=True, startingVersion=0).table(named)

@@ -22,6 +22,7 @@ from deltareplay.spark.dml.statement import analyzed, as_column
 from deltareplay.spark.format import batch_writes
 from deltareplay.spark.format.options import normalized_mode
 from deltareplay.spark.scan.skipping import column_sql
+from deltareplay.spark.scan.table_alias import TableAlias, aliased
 from deltareplay.spark.schema.fields import struct_type
 from deltareplay.spark.session import capabilities
 from deltareplay.spark.storage.hadoop_path import root_in_spark
@@ -293,6 +294,11 @@ def options_of(entry: CatalogEntry) -> dict[str, str]:
         "path": _path(entry),
         **({"allowedRoots": lookup.roots_option(roots)} if roots else {}),
     }
+
+
+def aliased_rows(rows: DataFrame, entry: CatalogEntry) -> DataFrame:
+    """Return rows of a table of the catalog whose columns may have its name: ``orders.id``."""
+    return rows if entry.is_path else aliased(rows, TableAlias.of(entry.qualified_parts))
 
 
 def _path_option(options: Mapping[str, str]) -> str | None:

@@ -390,7 +390,8 @@ def _stream_by_name(streaming: Any) -> None:
         entry = named_tables.entry_of(internals.session_of_reader(self), tableName)
         if entry is None:
             return table(self, tableName)
-        return self.format(_own_format()).options(**named_tables.options_of(entry)).load()
+        rows = self.format(_own_format()).options(**named_tables.options_of(entry)).load()
+        return named_tables.aliased_rows(rows, entry)
 
     writer.toTable, reader.table = toTable, named
 
@@ -407,9 +408,11 @@ def _read_by_name(reader: Any, session: Any) -> None:
         entry = named_tables.entry_of(spark, tableName)
         if entry is None:
             return reader_table(self, tableName)
-        if not getattr(self, _OPTIONS, {}):
-            return read(spark, entry.table())  # a name might be a relative path, too
-        return self.format(_own_format()).options(**named_tables.options_of(entry)).load()
+        if getattr(self, _OPTIONS, {}):
+            rows = self.format(_own_format()).options(**named_tables.options_of(entry)).load()
+        else:
+            rows = read(spark, entry.table())  # a name might be a relative path, too
+        return named_tables.aliased_rows(rows, entry)
 
     @raises_analysis_errors
     @functools.wraps(session.table)
