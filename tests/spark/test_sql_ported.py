@@ -342,7 +342,7 @@ def test_changes_are_read_by_functions(spark: Any, tmp_path: Path, name: str) ->
             with pytest.raises(dr.InvalidArgumentError) as caught:
                 dr_spark.sql(spark, f"SELECT * FROM table_changes({arguments})")
             assert caught.value.code == "sql.changes"
-        with pytest.raises(dr.TableNotFoundError, match=f"no_{name} does not exist"):
+        with pytest.raises(dr.TableNotFoundError, match=f"no_{name}. does not exist"):
             dr_spark.sql(spark, f"SELECT * FROM table_changes('no_{name}', 0)")
 
 
