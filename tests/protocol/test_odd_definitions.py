@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from support import data, logs
 
@@ -198,6 +199,26 @@ def test_rows_are_not_written_to_columns_that_cannot_be_told_apart(
         dr.Table(tmp_path).append({"a": [1], "b": [2]})
     assert caught.value.code == "schema.column_mapping"
     assert dr.Table(tmp_path).snapshot().version == 0
+
+
+@pytest.mark.parametrize("greatest", [2**31 - 1, 2**63 - 1])
+def test_a_new_column_gets_no_id_that_parquet_does_not_have(greatest: int, tmp_path: Path) -> None:
+    log = logs.LogBuilder(tmp_path)
+    field = logs.field_json("a", "long", metadata=_mapping(1, "p"))
+    log.create(
+        json.dumps({"type": "struct", "fields": [field]}),
+        protocol_action=logs.features("columnMapping"),
+        configuration={
+            "delta.columnMapping.mode": "name",
+            "delta.columnMapping.maxColumnId": str(greatest),
+        },
+    )
+    table = dr.Table(tmp_path)
+    with pytest.raises(dr.CorruptTableError, match=f"above {greatest}") as caught:
+        table.add_columns(pa.schema({"b": pa.int64()}))
+    assert caught.value.code == "schema.column_mapping"
+    assert table.snapshot().version == 0
+    assert table.set_properties({"owner": "me"}) == 1
 
 
 def _mapping(number: int, name: str) -> dict[str, Any]:

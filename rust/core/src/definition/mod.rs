@@ -266,10 +266,12 @@ fn with_column_mapping(mut metadata: Metadata, fresh: bool) -> Result<Metadata> 
         return Ok(metadata);
     }
     let mut schema = StructType::parse(&metadata.schema_string)?;
-    let mut last = greatest_id(&metadata, &schema);
+    let before = greatest_id(&metadata, &schema);
+    let (mut last, mut has_new) = (before, false);
     schema.change_fields(&mut |field| {
         if field.column_id().is_none() {
-            last += 1;
+            last = last.saturating_add(1);
+            has_new = true;
             field.metadata.insert(ID.to_owned(), last.into());
         }
         if field.physical_name().is_none() {
@@ -281,6 +283,14 @@ fn with_column_mapping(mut metadata: Metadata, fresh: bool) -> Result<Metadata> 
             field.metadata.insert(PHYSICAL.to_owned(), name.into());
         }
     });
+    if has_new && last > i64::from(i32::MAX) {
+        let message = format!(
+            "a new column needs an id above {before}, the greatest of the table, and Parquet has none \
+             above {}",
+            i32::MAX
+        );
+        return Err(Error::corrupt("schema.column_mapping", message));
+    }
     metadata.schema_string = schema.to_json();
     metadata
         .configuration
