@@ -8,6 +8,7 @@ import os
 import socket
 import sys
 import warnings
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ SHORT = int(os.environ.get("DELTAREPLAY_SHORT", 0))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """During the day, run half of the cases of a test of more than two, fewer of more than six.
+    """During the day, run some of the cases of each test.
 
     In the short form (``DELTAREPLAY_SHORT``), run an evenly chosen sample of each file's tests,
     without those marked ``slow`` and those that would be skipped.
@@ -58,14 +59,16 @@ def _by_test(items: list[pytest.Item]) -> list[list[pytest.Item]]:
 
 
 def _sample(cases: list[pytest.Item]) -> list[pytest.Item]:
-    """Return half of the cases, a third of more than six, a fifth of more than 12.
+    """Return one of two or three cases, a third of up to six, a fourth of up to 12, or a seventh.
 
-    The generalized Thue-Morse sequence chooses them, so that a parameter that alternates, or has
-    every third value, keeps all its values.
+    One case is chosen by the test's name, so that tests with the same parameter run each of its
+    values. Of more, the generalized Thue-Morse sequence chooses, so that a parameter that
+    alternates, or has every third value, keeps all its values.
     """
     if len(cases) < 4:
-        return cases[::2] if len(cases) == 3 else cases
-    share = 5 if len(cases) > 12 else 3 if len(cases) > 6 else 2
+        name = cases[0].nodeid.partition("[")[0]
+        return [cases[zlib.crc32(name.encode()) % len(cases)]]
+    share = 7 if len(cases) > 12 else 4 if len(cases) > 6 else 3
     return [case for index, case in enumerate(cases) if _digit_sum(index, share) % share == 0]
 
 

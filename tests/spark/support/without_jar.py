@@ -37,7 +37,7 @@ def check(session: str, tmp_path: Path) -> None:
         name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")
     }
     if not NIGHTLY:
-        environment.setdefault("DELTAREPLAY_SHORT", "2")  # the other session runs two others
+        environment.setdefault("DELTAREPLAY_SHORT", "1")  # the other session runs another
     done = subprocess.run(
         [
             *(sys.executable, "-m", "pytest", "-q", "-rp", "-p", "no:cacheprovider"),
