@@ -258,7 +258,7 @@ def test_values_in_braces_are_formatted(spark: Any, tmp_path: Path, target: str)
     """As ``SparkSession.sql`` formats them, in statements and in queries; frames leave no view."""
     from pyspark.sql import functions as sf
 
-    views = spark.catalog.listTables()
+    views = spark.sql("SHOW TABLES").collect()
     news = spark.createDataFrame([("a", 7), ("it's", 8)], "key string, value long")
     merge = f"MERGE INTO {target} t USING {{news}} n ON t.{{key}} = n.key AND n.key <> {{not_}}"
     dr_spark.sql(
@@ -279,7 +279,7 @@ def test_values_in_braces_are_formatted(spark: Any, tmp_path: Path, target: str)
     )
     assert sorted(map(tuple, rows.collect())) == [("a", 7), ("it's", 8)]
     if SESSION != "connect":  # there, a query refers to them until it is run
-        assert spark.catalog.listTables() == views
+        assert spark.sql("SHOW TABLES").collect() == views
 
 
 def test_rows_are_cached(spark: Any, tmp_path: Path, target: str, name: str) -> None:
