@@ -160,7 +160,10 @@ fn replaces_columns_within_arrays_and_maps() {
 #[test]
 fn row_ids_are_neither_assigned_nor_removed_after_another_writer_changes_their_suspension() {
     let mut definition = definition();
-    definition.properties = properties(&[("delta.rowTrackingSuspended", "true")]);
+    definition.properties = properties(&[
+        ("delta.feature.rowTracking", "supported"),
+        ("delta.rowTrackingSuspended", "true"),
+    ]);
     let table = filled(created(definition), &[&[(1, "a")]]);
     let options = TransactionOptions::default();
     let readd = |suspended| {
