@@ -1,4 +1,4 @@
-"""The boundary of the functions that pipelines of delta-spark call."""
+"""Decorators of functions whose errors pipelines of delta-spark catch as ``AnalysisException``."""
 
 from __future__ import annotations
 

@@ -35,9 +35,12 @@ def gateway(spark: SparkSession) -> Any:
 def format_sql(
     spark: SparkSession, text: str, values: Mapping[str, Any], *, is_classic: bool
 ) -> tuple[str, list[str]]:
-    """Set values for ``{name}`` as PySpark does, frames as views; return the text, and the views.
+    """Format SQL text as PySpark does: ``{name}`` becomes a value, or a view of a frame.
 
-    On Spark Connect, PySpark's formatter only names the views.
+    On Spark Connect, PySpark's formatter only names the views, so this creates them.
+
+    Returns:
+        The text, and the names of the views.
     """
     if is_classic:
         from pyspark.sql.sql_formatter import SQLStringFormatter
@@ -45,8 +48,9 @@ def format_sql(
         from pyspark.sql.connect.sql_formatter import SQLStringFormatter
     formatter = SQLStringFormatter(spark)
     text = formatter.format(text, **values)
-    for frame, name in [] if is_classic else formatter._temp_views:
-        frame.createOrReplaceTempView(name)
+    if not is_classic:
+        for frame, name in formatter._temp_views:
+            frame.createOrReplaceTempView(name)
     return text, [name for _, name in formatter._temp_views]
 
 
